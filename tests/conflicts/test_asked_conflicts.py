@@ -26,8 +26,6 @@ MANIFEST = passage('[project]\nname = "gate"\nrequires-python = ">=3.12"\n', "co
          talk("for keys please go to Bert Holm from now on")),
         ("who may borrow the cargo bike?", "Everybody may borrow the cargo bike.",
          talk("only people with a helmet may borrow the cargo bike")),
-        ("what is the status of the bridge project?", "Status of the bridge project: on hold.",
-         talk("the bridge project is in full swing")),
         ("is night mode enabled by default?", "Night mode is enabled by default.",
          code("    night_mode: bool = False\n")),
         ("can riders pay with Zugo?", "Riders can pay by card or with Zugo.",

@@ -36,8 +36,6 @@ ASKED_ABOUT, AS_NEAR, ANSWERING = 0.28, 0.55, 0.5
 which two sentences that answer the question need not be alike."""
 ELSEWHERE = 0.625
 """Share of the cosine of two sentences that their cosine with the question has at least, if they say words of it."""
-ANSWERED = 3 / 4
-"""Share of a question's words from which a sentence is about what the question names. Others then say half as many."""
 LEAST_STEMS = 2
 _HEADING = lazy_pattern(r"\s*\d+(?:\.\d+)*\.? [A-Z][^.!?:]{0,60}")
 
@@ -50,7 +48,7 @@ class Statement(NamedTuple):
         before: the sentence before it.
         own: its stems.
         words: its stems and those of its passage's topic.
-        told: the text to encode. If it begins with a pronoun, the sentence before it is put in front.
+        told: the text to encode.
         setting: the setting in the line; ``None`` for a sentence.
     """
 
@@ -89,8 +87,7 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
     for said in passage.sentences:
         is_prose = not NO_PROSE.search(said.text) and not _HEADING.fullmatch(said.text)
         if is_prose and len(said.stems) >= LEAST_STEMS and said.text.count(" ") >= LEAST_STEMS:
-            refers = said.text.split(maxsplit=1)[0].lower() in forms.PRONOUNS
-            told = " ".join((f"{before} {said.text}" if refers else said.text).split())
+            told = " ".join(said.text.split())
             yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told)
         before = said.text
     if passage.sets_values:
@@ -125,9 +122,6 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     domains = np.array([passages[each.number].domain for each in held])
     share = weighed / np.maximum(np.outer(whole, whole), 1e-9) + near[:, None] + near
     is_pair = (domains[:, None] != domains) & (said * ~is_common @ said.T > 0)
-    told = np.array([len(each.words & asked) for each in held])
-    if told.max(initial=0) >= max(2, ANSWERED * len(asked)):
-        is_pair &= 2 * np.maximum(told[:, None], told) >= told.max()
     share[~np.triu(is_pair, 1)] = -1
     best = np.argsort(-share, axis=None, kind="stable")[:PAIRS]
     places = (np.unravel_index(each, share.shape) for each in best if share.flat[each] > 0)

@@ -32,7 +32,6 @@ from nornweave.disagree.assertions.reading import (
     REMEMBERED_CHARACTERS,
     content,
     is_clock,
-    read_clock,
     read_words,
     stems,
 )
@@ -69,7 +68,6 @@ _PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2}|/)?(?:/[\w.@-]+){1,12}/?|(?<![\w/]
 SETTING = lazy_pattern(
     r"(?P<name>[A-Za-z_][\w-]*)[\"']?[ \t]*(?::[ \t]*[\w.\[\]| ]{1,40}?)?[ \t]*[:=][ \t]*"
     r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b|~?/[\w.@/-]{2,80}"
-    r"|[\[(][ \t]*[\"'][^\n\])]{1,120}[\])]"
     r"|[A-Za-z][\w.@+-]{0,60}(?=[ \t]*(?:\n|#|$)))"
 )
 _OF_TIME = lazy_pattern(r"\b(?:much|many|soon|old|early|late|fast|quick(?:ly)?|slow|far)\b")
@@ -87,10 +85,8 @@ _SAYS_KIND = frozenset("max min maximum minimum limit size default per every in 
 """Words of a setting's name that say what kind of value it is."""
 _CURRENCIES = frozenset("eur usd nok sek dkk chf gbp euro euros dollar dollars pound pounds kroner".split())  # noqa: SIM905
 _PER = lazy_pattern(r"_per_(second|minute|hour|day)$", re.IGNORECASE)
-_QUOTED = lazy_pattern(r"[\"']([^\"']+)[\"']")
-_GRANTED = lazy_pattern(r"roles?|allow|permit|users|groups|admins?", re.IGNORECASE)
-_LABELS = frozenset(("status", "state", "stage"))
-_SWITCHED_BY = {**forms.SWITCH, "yes": True, "no": False, "enabled": True, "disabled": False}
+_SWITCHED_BY = {"on": True, "true": True, "yes": True, "enabled": True,
+                "off": False, "false": False, "no": False, "disabled": False}  # fmt: skip
 """Value of a setting → whether what it sets is so."""
 _IF = "if"
 """Part of the condition of what is itself supposed: nobody else says that."""
@@ -103,8 +99,7 @@ class Assertion:
     Attributes:
         key: the unit of a quantity or the kind of a date. Only assertions with equal keys are compared.
         values: the values in canonical form. Two assertions differ if they have no value in common.
-        about: the stems of the other content words. If the sentence says ``it``, or very little, the stems of the
-            sentence before it are included.
+        about: the stems of the other content words.
         beside: the stems next to a number: of the things that are counted, or of the thing that has the number.
         condition: the stems of the words after ``if`` and ``when``.
         subject: stem in ``about`` → the word as it is written, in the order of the sentence.
@@ -214,7 +209,7 @@ class Sentence:
         self._read_all()
         found = [each for each in self.found if each.kind in self.asked.kinds and self._is_measure(each)]
         readers = {
-            "version": self._versions, "place": self._places, "who": self._people, "state": self._states,
+            "version": self._versions, "place": self._places, "who": self._people,
             "name": self._names, "may": self._who_may, "answer": self._yes_or_no,
         }  # fmt: skip
         found += (each for kind, read in readers.items() if kind in self.asked.kinds for each in read())
@@ -273,9 +268,8 @@ class Sentence:
         """Tell whether a value holds for longer than *today*, *this week* or *last year*."""
         for at, (once, following) in enumerate(pairwise((*self.lower, ""))):
             is_day = at + 1 in self.dates and not is_clock(self.dates[at + 1])
-            is_once = once in forms.THIS_ONCE and (is_day or following in UNITS.keys() | forms.OCCASIONS)
+            is_once = once in forms.THIS_ONCE and (is_day or following in UNITS)
             lasts = found.kind == "presence" if once == "last" else found.key == "date" and following in forms.LONG
-            lasts |= is_day and at + 1 == found.at  # gone since last week; this year it is on 3 May; it is this Sunday
             is_fleeting = (once in forms.FLEETING or is_once) and not lasts
             is_fleeting |= following == "only" and at != found.at and (at in self.dates or once in UNITS)
             before = self.lower[at - 1 : at]  # the next day; from this week on
@@ -295,8 +289,6 @@ class Sentence:
             if form not in own and self.clauses[place] <= self.clauses[at]
         }
         told = frozenset(subject)
-        if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
-            told |= stems(self.before)
         begun = (each for each in self._conditions() if self.clauses[each.start] <= self.clauses[at])
         supposed = {place for each in begun for place in each}
         condition = {form for form, (place, _) in about.items() if place in supposed}
@@ -324,12 +316,9 @@ class Sentence:
         """Return a mapping from each stem of the subject to the index of its first word and this word as written."""
         about: dict[str, tuple[int, str]] = {}
         for at, form in enumerate(self.forms):
-            is_state = self.lower[at] in forms.THERE or self.lower[at] in forms.SWITCH
-            if at in self.taken or is_state or not self._tells(at) or "since" in self.lower[max(0, at - 2) : at]:
-                continue
-            if self.sorts[at] == VALUE and not (self._is_version(at) or (at and self.sorts[at - 1] in {CONTENT, NAME})):
-                continue
-            about.setdefault(form, (at, self.written[at]))
+            is_state = self.lower[at] in forms.THERE
+            if at not in self.taken and not is_state and self.sorts[at] in {CONTENT, NAME} and self._tells(at):
+                about.setdefault(form, (at, self.written[at]))
         return about
 
     def _is_now(self, found: Found) -> bool:
@@ -353,8 +342,6 @@ class Sentence:
         if plans and not forms.FUTURE.isdisjoint(self.lower[:at]):
             return False
         clause = [token for token, number in zip(self.lower, self.clauses, strict=True) if number == self.clauses[at]]
-        if self.years and found.kind != "date":  # what is compared is of the same year
-            return True
         used = any(
             (token, following) == ("used", "to") and before not in forms.COPULA
             for before, token, following in zip(("", *clause), clause, clause[1:], strict=False)
@@ -362,29 +349,16 @@ class Sentence:
         was = max((place for place, token in enumerate(clause) if token in forms.PAST), default=-1)
         if used or "had" in clause or (was >= 0 and not {"until", "during"}.isdisjoint(clause)):
             return False
-        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1])) or (
-            found.kind != "date" and any(pair in forms.THEN for pair in pairwise(clause))
-        )
+        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
         told = self.domain == "research" and not self.dates
         is_past = not told and (ended or (was >= 0 and forms.COPULA.isdisjoint(clause[was:])))
-        parts = {each.split()[0] for each in found.values}
-        is_record = found.kind == "date" and (parts >= {"day", "month"} or parts == {"year"})
-        is_record &= was >= 0 and (
-            parts == {"year"} or any(token.endswith(forms.PARTICIPLES) for token in clause[was + 1 :])
-        )
-        return not is_past or ((is_record or not forms.EVENTS.isdisjoint(clause)) and forms.BACK.isdisjoint(self.lower))
+        return not is_past or (not forms.EVENTS.isdisjoint(clause) and forms.BACK.isdisjoint(self.lower))
 
     def _tells(self, at: int) -> bool:
         return self.sorts[at] not in {FUNCTION, TURN} and self.lower[at] not in forms.FILLERS
 
     def _is_name(self, at: int) -> bool:
         return self.sorts[at] == NAME or self.written[at][0].isupper()
-
-    def _are_names(self, *places: int) -> bool:
-        return all(place < len(self.written) and self._is_name(place) for place in places)
-
-    def _is_version(self, at: int) -> bool:
-        return "." in self.forms[at] or self.lower[at][0] == "v"
 
     def _add(self, kind: Kind, key: str, values: Iterable[str], at: int, end: int, beside: Iterable[str] = ()) -> None:
         self.found.append(Found(kind, key, frozenset(values), frozenset(beside), at, end))
@@ -400,8 +374,6 @@ class Sentence:
         is_amount = found.key.partition("/")[0] not in {"count", "percent", "s" * is_rate}
         if is_amount and self.asked.how.startswith("how many ") and self.asked.how.split()[-1] not in SENTENCE_UNITS:
             return False  # how many falcons: not 35 km/h
-        if "often" in self.asked.how:
-            return is_rate or found.key == "count"
         if found.key == "count" and self.asked.how.startswith("how many ") and not (is_rate or self.asked.is_shared):
             return word(self.asked.how.rpartition(" ")[2])[0] in found.beside
         is_duration = found.key.startswith("s") and not is_rate
@@ -516,11 +488,7 @@ class Sentence:
         """The indices of the words in the clause with the most words of the question, and after its colon."""
         asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
         best = max(sorted({*self.clauses}), key=lambda clause: (asked[clause], -clause), default=0)
-        zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
-        last = zone[-1] + 1 if zone else 0
-        if self.lower[last : last + 1] == [":"]:
-            zone += (at for at in range(last, len(self.forms)) if self.clauses[at] == self.clauses[last])
-        return zone
+        return [at for at in range(len(self.forms)) if self.clauses[at] == best]
 
     def _subject(self, places: Sequence[int]) -> frozenset[str]:
         verb = next((at for at in places if self.lower[at] in forms.AUXILIARIES and self.written[at] != "May"), None)
@@ -536,7 +504,7 @@ class Sentence:
             told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
             is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
             is_other |= self.sorts[end : end + 1] == [VALUE]  # in release 12
-            is_other |= (forms.MONTHS | forms.OWNS).issuperset(self.lower[place:end])  # in the hands of
+            is_other |= forms.OWNS.issuperset(self.lower[place:end])  # in the hands of
             is_other |= at > 0 and self.lower[at] == "for" and self.lower[at - 1] in forms.THERE  # closed for repairs
             if told and not is_other and self.sorts[place] != VALUE:
                 scopes.add(frozenset(self.forms[each] for each in told))
@@ -589,10 +557,11 @@ class Sentence:
                     not self.asked.about.isdisjoint(self.forms[1:2]) or not forms.OWNS.isdisjoint(self.lower[1:2])
                 )
             )
-            is_begun = at == 0 and not (acts or self._are_names(1) or self.lower[1:2] in (["is"], ["has"]))
+            is_led = len(self.forms) > 1 and (self._is_name(1) or self.lower[1] in {"is", "has"})
+            is_begun = at == 0 and not (acts or is_led)
             is_name = self.written[at][0].isupper() and len(self.written[at]) > 1 and self._tells(at)
             is_name &= self.sorts[at] != VALUE and not is_begun
-            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS
+            is_name &= at not in self.dates
             if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
                 yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
 
@@ -602,20 +571,6 @@ class Sentence:
             is_name &= self.sorts[at] != VALUE
             if is_name and self.forms[at] not in self.asked.about:
                 yield Found("role", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
-
-    def _states(self) -> Iterator[Found]:
-        """Yield the state that follows *is* or a colon."""
-        zone = self._zone
-        colons = [at for at in zone if self.lower[at] == ":"]
-        start = next(iter(colons), max((at for at in zone if self.lower[at] in forms.HELPERS), default=len(self.forms)))
-        places = [at for at in zone if at > start]
-        told = [at for at in places if self.lower[at] in forms.THERE or self._tells(at)][:3]
-        if not told or (_LABELS.isdisjoint(self.lower) and self._subject(zone).isdisjoint(self.asked.about)):
-            return
-        sign = "" if forms.NOT.isdisjoint(self.lower[at] for at in places) else "not "
-        known = [forms.THERE[self.lower[at]] for at in told if self.lower[at] in forms.THERE]
-        held = known or [self.forms[at] for at in told if self.lower[at] not in forms.NOT]
-        yield Found("role", ASKED, frozenset(sign + each for each in held), frozenset(), told[0], told[-1] + 1)
 
     def _who_may(self) -> Iterator[Found]:
         zone = self._zone
@@ -642,15 +597,13 @@ class Sentence:
         clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
         supposed = {at for condition in self._conditions() for at in condition}
         zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses and at not in supposed]
-        switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)]
         states = [at for at in zone if self.lower[at] in forms.THERE]
         told = len(self.asked.about & self.said)
         is_told = self.asked.is_shared or (told > 1 and told >= TOLD * len(self.asked.about))
-        if not zone or not (states or switches or is_told):
+        if not zone or not (states or is_told):
             return
         no = {at for at in states
               if forms.THERE[self.lower[at]] in {"no", "done"} and self.forms[at] not in self.asked.about}  # fmt: skip
-        no |= {at for at in switches if not forms.SWITCH[self.lower[at]]}
         signs = [at for at in zone if self.lower[at] in forms.NOT]
         denied = {clause for clause in clauses
                   if (sum(self.clauses[at] == clause for at in signs)
@@ -659,13 +612,6 @@ class Sentence:
         at = (*sorted(no), *signs, *states, *named[-1:], *zone)[0]
         said = "no" if denied else "yes"
         yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
-
-    def _is_switch(self, at: int) -> bool:
-        before = self.lower[at - 1] if at else ""
-        behind = self.lower[at + 1 : at + 2]
-        is_last = not behind or behind[0] in forms.UNTIL | forms.BREAKS | forms.FILLERS | forms.PLACES
-        is_state = (before in forms.COPULA and is_last) or self.lower[max(0, at - 2) : at] == ["defaults", "to"]
-        return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
 
     def _thing(self, at: int) -> tuple[frozenset[str], int, int]:
         """Return the stems of the name at a place, and its start and end; no stems if no name is there."""
@@ -676,7 +622,7 @@ class Sentence:
             self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1)))
         ):
             end += 1
-        held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION) - forms.NOTHING
+        held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION)
         return held, at, end if held else at
 
 
@@ -769,8 +715,7 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
         span = Span(setting.start + indent, setting.start + len(setting.line.rstrip()))
         about, none = frozenset(named), frozenset[str]()
         own = _without_unit([each for each in words_of(setting.name) if each not in _CURRENCIES])
-        # DOOR_ROLES says who may do something at a door: a sentence about the door need not say *role*.
-        names = stems(" ".join(each for each in own if not _GRANTED.fullmatch(each)) or " ".join(own))
+        names = stems(" ".join(own))
         telling = [each for each in own if each not in _SAYS_KIND | UNITS.keys()]
         while telling and is_generic(telling[-1]):  # of SHIFT_LENGTH, SHIFT
             telling.pop()
@@ -798,8 +743,6 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
     is_on = _SWITCHED_BY.get(text.lower())
     if asked.kinds == {"answer"} and is_on is not None:  # else any line of code would deny what a page says
         yield "presence", ASKED, frozenset(("yes" if is_on else "no",))
-    elif "date" in asked.kinds and (minutes := read_clock(text)) is not None:
-        yield "date", "clock", minutes
     elif "version" in asked.kinds and version and (is_named or (len(asked.kinds) == 1 and "." in text)):
         yield "version", ASKED, frozenset((version[1],))
     elif "place" in asked.kinds and _PATH.fullmatch(text):
@@ -815,9 +758,6 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
         if not is_measured or last == "min":  # minutes, or a minimum
             key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
             yield "quantity", key, frozenset((held,))
-    elif "may" in asked.kinds and _GRANTED.search(setting.name):
-        roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(setting.value))
-        yield "role", "who may", frozenset((f"only {'|'.join(roles)}",))
 
 
 def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:

@@ -19,7 +19,6 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
          rf"|{_WHAT} \w+ (?:may|can)\b"),
         ("version", rf"{_WHAT} (?:\w+ )?(?:versions?|release)\b|{_WHAT} (?-i:[A-Z]\w+)\b"),
         ("date", rf"\bwhen\b|{_WHAT} (?:week|due )?(?:day|date|deadline|month|year|time)\b"),
-        ("state", rf"{_WHAT} (?:status|state|stage)\b|\bhow far\b"),
         ("quantity", rf"\bhow (?!{_VERBS}\b|should|would|could|to|come|about)\w+(?: \w+)?"
          rf"|{_WHAT} (?:\w+ ){{0,2}}(?:limit|number|size|rate|maximum|accuracy|price|timeout)\b"),
         ("place", rf"\bwhere\b|{_WHAT} (?:place|folder|directory|path|machine|host|room|bucket|region|city|server)\b"),
@@ -29,7 +28,7 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     )
 )  # fmt: skip
 _PERMITS = re.compile(r"\b(?:may|can|allowed|permitted)\b", re.IGNORECASE)
-_UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | {"must"} | forms.THERE.keys() | forms.SWITCH.keys()
+_UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | {"must"} | forms.THERE.keys()
 """Words of a question that say how something is asked about it."""
 OPEN_KINDS = frozenset(("quantity", "date", "version", "answer"))
 """What is compared of two sentences that are alike if the question does not tell what it asks for."""
@@ -70,8 +69,7 @@ def read_question(question: str) -> Asked:
         return Asked(frozenset(), frozenset())
     kind, found = min(matches, key=lambda each: each[1].start())  # whom do I call when it fails
     kinds = {"date": {kind, "quantity"}, "name": {kind, *OPEN_KINDS - {"answer"}}}
-    unsaid = _UNSAID | forms.MOMENTS if kind == "date" else _UNSAID  # when in the morning
-    told = {form: written for form, written in content(question).items() if written.lower() not in unsaid}
+    told = {form: written for form, written in content(question).items() if written.lower() not in _UNSAID}
     words = frozenset(told) - forms.STATES
     tasks = {form for form in words if told[form].lower() in forms.OWNS} if kind == "who" else set()
     words -= tasks if words > tasks else set()

@@ -40,9 +40,9 @@ ROLE_VERBS = _words("""
 PLACES = _words("in on to at under")
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
-    yes: accepts accepted accept allowed permitted possible active exists exist works operational
+    yes: on true accepts accepted accept allowed permitted possible active exists exist works operational
     no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables inactive
-    no: retired scrapped deleted decommissioned withdrawn abolished stopped ended
+    no: off false retired scrapped deleted decommissioned withdrawn abolished stopped ended
     no: forbidden forbids forbid prohibited prohibits banned bans barred
     old: deprecated obsolete
     must: required mandatory obligatory compulsory
@@ -51,10 +51,6 @@ THERE = _groups("""
     open: open pending outstanding unfinished unresolved
 """)
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
-SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
-SWITCHED = _words("turned switched shut stays stay remains remain default")
-"""Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
-UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
 HELPERS = COPULA | _words("was were been got gets has have")
 NOT = _words("not no never cannot neither nobody nothing")
@@ -98,9 +94,9 @@ WHOLE_UNITS = _words("second minute hour day week month year megabyte gigabyte")
 PER = _words("per a an every each")
 SEEKS = _words("look need want wonder ask search find")
 """Stems of what a reader is supposed to do in a condition that only leads in: *if you look for it*."""
-EXAMPLES = _words("example examples suppose imagine e.g")
 # What makes a sentence no assertion: somebody proposes, supposes or asks it.
-UNSURE = EXAMPLES | _words("""
+UNSURE = _words("""
+    example examples suppose imagine e.g
     whether might maybe perhaps probably think thinks guess suggest suggests propose
     proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully
     supposedly allegedly apparently otherwise todo fixme expect expects recommend recommends
@@ -117,7 +113,6 @@ CONDITIONS = _words("if when whenever while")
 FUTURE = _words("will planned going")
 PAST = _words("was were had did wasn weren hadn didn previously formerly originally historically")
 PAST_ENDS = _words("before earlier ago yesterday")
-THEN = frozenset((("back", "then"), ("back", "in"), ("those", "days"), ("that", "time")))
 IN_YEAR = _words("in until till during before")
 """Before a year that tells when something was so."""
 # What happened, and lasts.
@@ -133,16 +128,8 @@ GLUE = _words("""
     via over uses after before within until per every
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
-PARTICIPLES = (*_words("""
-    ed kept held sent built written put led run available gone possible active
-    mandatory obligatory compulsory optional voluntary
-"""),)  # fmt: skip
 PRONOUNS = _words("it this that they these he she it's that's its")
 DETERMINERS = _words("a an the my our their its this plain your both only own")
-# Stems of words that name no single thing.
-NOTHING = _words(
-    "default time way place order addit gener case team group licens region zone bucket cluster databas servic server"
-)
 FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
@@ -166,12 +153,6 @@ NARROWS = _words("in on at for of under within")
 """Before where, and for whom, something is so; ``STANDS`` before where a thing is."""
 STANDS = _words("in on at to under into inside from near behind")
 TIMES_OF_DAY = _words("day morning noon afternoon evening night midnight")
-OPPOSITES = (
-    TIMES_OF_DAY, _words("north south east west"), _words("upper lower"), _words("left right port starboard"),
-    _words("inner outer"), _words("indoor outdoor"),
-    _words("weekday weekdays weekend weekends"),
-)  # fmt: skip
-"""Words of which one tells a part of a thing from the part that another one tells."""
 ANNOUNCES = lazy_pattern(
     r"\b(?:now|from now on|as of|since (?=\w)|no longer|any ?(?:longer|more)|instead|moved to|switched"
     r"|turned (?:it )?round|from (?:today|the|this|next|\w+day|\d))\b", re.IGNORECASE,
@@ -185,7 +166,6 @@ TOLD_OF = lazy_pattern(
 FLEETING = _words("today tonight tomorrow")
 THIS_ONCE = _words("this last next")
 """Before a unit of time or *time*: what is so then need not be so now. ``BEGINS`` before either says that it lasts."""
-OCCASIONS = _words("time once season weekend morning afternoon evening")
 LONG = _words("month months year years season")
 BEGINS = _words("from since of until starting")
 EDITIONS = _words("edition revision version release generation volume draft floor")
@@ -196,9 +176,6 @@ OWNS = _words("""
 """)
 """Words that ask and say whose task something is, not what it is."""
 WISHES = _words("want wants wish wishes wished wanted")
-MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
-"""What tells when, as units of time do, and narrows nothing."""
 MONTHS_OF = MappingProxyType({"spring": {2, 3, 4}, "summer": {5, 6, 7}, "autumn": {8, 9, 10}, "winter": {11, 0, 1}})
 """Season → its months, counted from 0."""
-MONTHS = _words("january february march april may june july august september october november december")
 EVERYBODY = _words("everybody everyone anybody anyone all any every each")

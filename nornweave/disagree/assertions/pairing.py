@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from nornweave.core.errors import EncoderError
-from nornweave.core.text.words import NAME, find_words
+from nornweave.core.text.words import NAME
 from nornweave.core.types import Attribute, Fact, Side, Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.alike import (
@@ -37,7 +37,7 @@ from nornweave.disagree.assertions.answers import (
 )
 from nornweave.disagree.assertions.asked import OPEN_KINDS, OPEN_KINDS_OF_CORPORA, SURE, Asked, read_question
 from nornweave.disagree.assertions.passage import AssertingPassage
-from nornweave.disagree.assertions.reading import content, is_clock, months, read_words, stems
+from nornweave.disagree.assertions.reading import content, months, read_words, stems
 from nornweave.disagree.conflicts.comparable import SIDES, are_of_two_environments
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM, POSSIBLE_FROM
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
@@ -54,8 +54,6 @@ COMMENT_ALIKE = 0.5
 """Share of the words of a comment and of a sentence of a page that both must have, if no value is compared."""
 NEAREST = 4
 """Sentences of a domain, with most words of the question, of which the nearest is looked for."""
-LARGE = 100_000
-"""From which people round a count: 4.2 million are 4 million."""
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
 _SIDES: Mapping[str, Side] = {"code": "code", "conversations": "conversation", "research": "research"}
 _ATTRIBUTES: Mapping[str, Attribute] = {
@@ -158,11 +156,6 @@ def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage
     return pair.one.kind != "version" and not {"conversations", "research"}.isdisjoint(domains)
 
 
-def _denier(one: Assertion, other: Assertion) -> int:
-    """Return the index, 0 or 1, of the assertion that denies the other one; -1 if neither is a denial."""
-    return 0 if one.values == {"no"} else 1 if other.values == {"no"} else -1
-
-
 def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
     """Yield pairs of sentences of two domains that answer a question differently.
 
@@ -190,15 +183,7 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
         if max(count, other_count) >= AS_CLOSE * best
         and _answer_differently(one, other, passages[first], passages[second], asked)
     ]  # fmt: skip
-    held: dict[int, list[Answering]] = defaultdict(list)
-    for _, number, answer in answers:
-        held[number].append(answer)
-    closest = (
-        pair
-        for _, pair in sorted(pairs, key=lambda each: -each[0])
-        if not _states(held[pair.first], pair.other) and not _states(held[pair.second], pair.one)
-    )
-    yield from _one_each((pair for pair in closest if _are_of_what_is_named(pair, asked, passages)), passages)
+    yield from _one_each((pair for _, pair in sorted(pairs, key=lambda each: -each[0])), passages)
 
 
 def _answered_alike(
@@ -217,9 +202,7 @@ def _answered_alike(
     except (EncoderError, TimeoutError) as error:
         log.warning("sentences are compared by their words alone: %s", error)
         return
-    unsettled = _unsettled(alike, read, pairs)
-    best = _one_each((pair for pair in unsettled if _are_of_what_is_named(pair, asked, passages)), passages)
-    yield from (pair for pair in best if pair.confidence)
+    yield from (pair for pair in _one_each(_unsettled(alike, read, pairs), passages) if pair.confidence)
 
 
 def _announced(question: str, passages: Sequence[AssertingPassage], encode: SentenceEncoder) -> list[_Pair]:
@@ -323,15 +306,6 @@ def _may_be_name(first: str, texts: str) -> bool:
     return first.lower() not in texts and not re.search(r"[^'’]s$|ing$", first)
 
 
-def _are_of_what_is_named(pair: _Pair, asked: Asked, passages: Sequence[AssertingPassage]) -> bool:
-    """Tell whether both sentences are about the names in a question."""
-    sides = _word_both(pair, passages)
-    for here, there in (sides, sides[::-1]):
-        if asked.names - here.said and here.names - asked.words - there.said:
-            return False
-    return True
-
-
 def _one_each(
     pairs: Iterable[_Pair], passages: Sequence[AssertingPassage], *, per_sentence: bool = False
 ) -> Iterator[_Pair]:
@@ -381,18 +355,14 @@ def _differing(
         for other in theirs:
             first, second = one.assertion, other.assertion
             if (
-                not _states(mine, second)
-                and not _states(theirs, first)
-                and _may_be_compared(one, other, here, there)
+                _may_be_compared(one, other, here, there)
                 and first.kind == second.kind
                 and first.key == second.key
                 and differ(first, second)
                 and _measure_one_thing(one, other)
                 and not are_of_two_cases(first, second, here, there, alike.shared)
-                and not _are_two_things(one.context, other.context, alike.shared, here, there)
                 and are_of_one_subject(
-                    one.context, other.context, subject, (here.near, there.near), _denier(first, second),
-                    is_tabled=True,
+                    one.context, other.context, subject, (here.near, there.near), is_tabled=True
                 )
             ):  # fmt: skip
                 yield _Pair(alike.one.number, first, alike.other.number, second)
@@ -448,17 +418,6 @@ def _measure_one_thing(one: Answering, other: Answering) -> bool:
                for (beside, _), (there, said) in (sides, sides[::-1]))  # fmt: skip
 
 
-def _are_two_things(
-    one: Context, other: Context, shared: frozenset[str], here: AssertingPassage, there: AssertingPassage
-) -> bool:
-    """Tell whether each sentence qualifies a shared word by a word that the other's passage lacks: a *ranked* lobby."""
-    left = [
-        {(noun, word) for noun, word in each.before if noun in shared and word not in shared | rest.said | place.near}
-        for each, rest, place in ((one, other, there), (other, one, here))
-    ]
-    return bool({noun for noun, _ in left[0]} & {noun for noun, _ in left[1]})
-
-
 def _answer_differently(
     one: Answering, other: Answering, here: AssertingPassage, there: AssertingPassage, asked: Asked
 ) -> bool:
@@ -469,22 +428,23 @@ def _answer_differently(
         and (first.kind, first.key) == (second.kind, second.key)
         and differ(first, second)
         and _measure_one_thing(one, other)
-        and not _are_two_things(one.context, other.context, asked.words, here, there)
-        and are_of_one_subject(one.context, other.context, asked, (here.near, there.near), _denier(first, second))
+        and are_of_one_subject(one.context, other.context, asked, (here.near, there.near))
         and not are_of_two_cases(first, second, here, there, asked.words)
     )
 
 
 def are_of_one_subject(
-    one: Context, other: Context, asked: Asked, near: tuple[Collection[str], Collection[str]], no: int = -1,
-    *, is_tabled: bool = False,
-) -> bool:  # fmt: skip
+    one: Context,
+    other: Context,
+    asked: Asked,
+    near: tuple[Collection[str], Collection[str]],
+    *,
+    is_tabled: bool = False,
+) -> bool:
     """Tell whether two sentences speak of the same part of what is asked about.
 
     Args:
         near: the stems of the passage of each sentence.
-        no: the index of the sentence that denies the other one; -1 if neither does. A denial for a part of a thing is
-            an exception and not a contradiction. An affirmation for a part contradicts a general denial.
         is_tabled: whether both are known to be about one thing. Then only its parts are compared.
     """
     shared = asked.about & (one.said | one.topic) & (other.said | other.topic)
@@ -500,7 +460,7 @@ def are_of_one_subject(
     unsaid = one.subject - other.said - asked.about and other.subject - one.said - asked.about
     if unsaid and ("who" not in asked.kinds or one.subject & other.subject):
         return False  # a failed mail, a failed letter; ask Ulla, talk to Ulla
-    for number, (here, there, known) in enumerate(((one, other, near[1]), (other, one, near[0]))):
+    for here, there, known in ((one, other, near[1]), (other, one, near[0])):
         told = asked.about | there.said
         replaced, unknown = (asked.about & there.said) - here.said, here.subject - told
         missed, is_named = replaced - here.topic, named or bool(here.names)
@@ -510,14 +470,9 @@ def are_of_one_subject(
             is_missed = "who" in asked.kinds and not (asked.words & there.said) <= here.said | here.topic
             if is_missed or not is_its or not (is_named or _outweighs(shared, missed, 1, is_same)):
                 return False
-        is_whole = is_named or bool(here.subject and here.subject <= told)  # the fax is gone
-        if (unknown and replaced) or (number == no and ((missed and not is_whole) or not unknown <= set(known))):
+        if unknown and replaced:
             return False
-        if no in {-1, number} and not there.names and any(each.isdisjoint(told | set(known)) for each in here.scopes):
-            return False
-        asked_left = {(noun, left) for noun, left in here.before if noun in shared and left in asked.about - there.said}
-        left = {(noun, left) for noun, left in there.before if left not in asked.about | here.said}
-        if {noun for noun, _ in asked_left} & {noun for noun, _ in left}:  # the small room, the big room
+        if not there.names and any(each.isdisjoint(told | set(known)) for each in here.scopes):
             return False
     return True
 
@@ -548,14 +503,10 @@ def differ(one: Assertion, other: Assertion) -> bool:
     """Tell whether two assertions of one kind and key have different values."""
     if one.kind == "date":
         parts = [dict(value.split() for value in each.values) for each in (one, other)]
-        if any("clock12" in each for each in parts):  # seven: in the morning or in the evening
-            minutes = [{int(value) % 720 for part, value in each.items() if is_clock([part])} for each in parts]
-            return all(minutes) and minutes[0] != minutes[1]
         return any(parts[0][part] != parts[1][part] for part in parts[0].keys() & parts[1].keys())
     if one.kind == "quantity":
         sizes = [[float(value) for value in each.values] for each in (one, other)]
-        is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
-        tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
+        tolerance = 0.08 if one.key.startswith("byte") else 0.0 if one.key == "count" else 0.03
         return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
     if one.kind == "version":
         numbers = [[value.lstrip("~^>=<v ") for value in each.values] for each in (one, other)]
@@ -566,11 +517,7 @@ def differ(one: Assertion, other: Assertion) -> bool:
         (sign, who), (other_sign, others) = (next(iter(each.values)).split(" ", 1) for each in (one, other))
         if "not" in {sign, other_sign}:
             return sign != other_sign and (who == others or "all" in {sign, other_sign})
-        if sign == other_sign == "only":
-            roles = [[set(role.split()) for role in each.split("|")] for each in (who, others)]
-            return any(all(role.isdisjoint(each) for each in rest)
-                       for mine, rest in (roles, roles[::-1]) for role in mine)  # fmt: skip
-        return sign != other_sign and ("all" in {sign, other_sign} or who != others)
+        return who != others and (sign != other_sign or sign == "only")
     if one.key == "path":
         return not any(a.endswith(b) or b.endswith(a) for a in one.values for b in other.values)
     return one.values.isdisjoint(other.values)
@@ -587,10 +534,6 @@ def are_of_two_cases(
     known = one.condition <= other.about | there.near | asked and other.condition <= one.about | here.near | asked
     said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
     is_case = not known and bool(one.condition) != bool(other.condition)
-    words = [frozenset(find_words(text.lower())) for text in said]
-    for opposites in forms.OPPOSITES if one.kind != "date" else ():
-        sides = [opposites & each for each in words]
-        is_case |= all(sides) and sides[0].isdisjoint(sides[1])
     seasons = [months(text) for text in said]
     is_case |= all(seasons) and seasons[0].isdisjoint(seasons[1])
     return is_case or are_of_two_environments(*said, there.text, here.text)

@@ -30,15 +30,6 @@ _MONTH = (
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SEASON = lazy_pattern(rf"\b({_MONTH})\.? ?(?:to|till|until|through|and|[-–]) ?({_MONTH})\b", _I)
 _WEEKDAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-_HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_HOUR = rf"(?:{'|'.join(_HOURS)}|1[0-2]|[1-9])"
-_PART_OF_DAY = r"(?: in the (?:morning|afternoon|evening)\b| at night\b| ?[ap]\.?m\b\.?)"
-# Half past seven; ten to six in the morning; nine in the evening; ten o'clock.
-_SPOKEN = (
-    rf"(?P<past>half|quarter|five|ten|twenty) (?P<to>past|to(?= {_HOUR}{_PART_OF_DAY})|(?<=quarter )to)"
-    rf" (?P<hour3>{_HOUR})(?P<part3>{_PART_OF_DAY})?(?!\w)"
-    rf"|(?P<hour4>{_HOUR})(?:(?P<part4>{_PART_OF_DAY})| o['’]clock(?P<part5>{_PART_OF_DAY})?)"
-)
 _TOKEN = lazy_pattern(
     rf"(?P<date>(?:(?P<weekday2>{_WEEKDAY}),? (?:the )?)?(?:"
     r"(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
@@ -47,7 +38,6 @@ _TOKEN = lazy_pattern(
     rf"|(?:[Ee]nd|[Mm]iddle|[Bb]eginning|(?P<week>first|second|third|last) week) of (?P<month4>{_MONTH})\b"
     rf"|\bin (?P<month5>{_MONTH})\b(?! ?\d)"
     rf"|(?P<weekday>{_WEEKDAY})\b"
-    rf"|\b(?:{_SPOKEN})"
     r"|(?<![\d:.])(?:(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?![\d:])(?: ?(?P<half>[ap])\.?m\b\.?)?"
     r"|(?P<hour2>1[0-2]|[1-9]) ?(?P<half2>[ap])\.?m\b\.?))"
     r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])(?:-(?=\d))?v?\d+(?!\d*xx\b)(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
@@ -55,7 +45,6 @@ _TOKEN = lazy_pattern(
 )
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
 _PHRASE = lazy_pattern(rf"\b(?:{'|'.join(map(re.escape, forms.PHRASES))})\b")
-_SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
 _NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ORDINAL = lazy_pattern(rf"\b({'|'.join(_NTH)}|\d+(?:st|nd|rd|th)) ({'|'.join(sorted(forms.EDITIONS))})\b", _I)
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
@@ -157,7 +146,7 @@ def read_words(text: str) -> Words:
     """Return the words of a sentence."""
     plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
     plain = _PHRASE.sub(lambda found: forms.PHRASES[found[0]], plain)
-    plain = _SINGLE.sub("", plain).replace("°C", " celsius")
+    plain = plain.replace("°C", " celsius")
     plain = _ORDINAL.sub(lambda found: f"{found[2]} {_ordinal(found[1].lower())}", plain)
     words = Words([], [], [], [], {})
     clause = 0
@@ -185,32 +174,17 @@ def _ordinal(written: str) -> str:
     return str(_NTH.index(written) + 1) if written in _NTH else written[:-2]
 
 
-def read_clock(text: str) -> frozenset[str] | None:
-    """Return a time of day in the form of ``_moment``; ``None`` if the text is not a time of day."""
-    found = _TOKEN.fullmatch(text)
-    parts = _moment(found) if found and found.lastgroup == "date" else frozenset[str]()
-    return parts if parts and is_clock(parts) else None
-
-
 def is_clock(parts: Collection[str]) -> bool:
     """Tell whether the parts of a date are a time of day."""
     return next(iter(parts)).startswith("clock")
 
 
 def _moment(found: re.Match[str]) -> frozenset[str]:
-    """Return the parts of a date, ``{"day 3", "month 3"}``, or a time of day in minutes: ``{"clock 1080"}``.
-
-    If the text does not say whether a time is before noon, the result is like ``{"clock12 1080"}``.
-    """
+    """Return the parts of a date, ``{"day 3", "month 3"}``, or a time of day in minutes: ``{"clock 1080"}``."""
     if hour := found["hour"] or found["hour2"]:
         half = found["half"] or found["half2"]
-        return _clock(int(hour), int(found["minute"] or 0), half or "", is_known=True)
-    if spoken := found["hour3"] or found["hour4"]:
-        hours = _HOURS.index(spoken) + 1 if spoken in _HOURS else int(spoken)
-        past = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}.get(found["past"] or "", 0)
-        part = (found["part3"] or found["part4"] or found["part5"] or "").replace("in the", "").strip()
-        half = "a" if part.startswith(("a.", "am", "morning")) else "p" if part else ""
-        return _clock(hours, -past if found["to"] == "to" else past, half, is_known=bool(part))
+        late = 12 if half == "p" and int(hour) < 12 else -12 if half == "a" and int(hour) == 12 else 0
+        return frozenset((f"clock {((int(hour) + late) * 60 + int(found['minute'] or 0)) % 1440}",))
     parts: dict[str, str] = {}
     for name, text in found.groupdict().items():
         if text and name != "date":
@@ -218,8 +192,3 @@ def _moment(found: re.Match[str]) -> frozenset[str]:
             month = part == "month" and not text.isdigit()
             parts[part] = str(_MONTHS.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
     return frozenset(f"{part} {text}" for part, text in parts.items())
-
-
-def _clock(hour: int, minute: int, half: str, *, is_known: bool) -> frozenset[str]:
-    late = 12 if half == "p" and hour < 12 else -12 if half == "a" and hour == 12 else 0
-    return frozenset((f"{'clock' if is_known else 'clock12'} {((hour + late) * 60 + minute) % 1440}",))
