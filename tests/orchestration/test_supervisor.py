@@ -177,7 +177,7 @@ def test_the_dagster_ui_listens_on_this_machine_only(settings: Settings) -> None
 @pytest.mark.parametrize(("loaded", "unused"), [
     ("nornweave.core.supervisor, nornweave.cli.main", {"dagster", "duckdb", "numpy", "torch"}),
     # What reads Markdown and cuts it; every sync starts it, up to four times.
-    ("nornweave.core.sandbox.child, nornweave.ingest.process_documents", {"bs4", "charset_normalizer", "numpy"}),
+    ("nornweave.core.sandbox.child, nornweave.ingest.index_chunks", {"bs4", "charset_normalizer", "numpy"}),
 ])  # fmt: skip
 def test_the_supervisor_and_what_only_helps_or_reads_load_no_libraries_of_others(loaded: str, unused: set[str]) -> None:
     script = f"import sys, {loaded}; print({unused} & sys.modules.keys())"

@@ -9,8 +9,8 @@ from questions import question_of
 from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.combine import Ranking
-from nornweave.ask.search.exclusion import below_opposite, leaving_out
 from nornweave.ask.search.folding import fold
+from nornweave.ask.search.recall import below_opposite, leaving_out
 from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
 from nornweave.index.index import Index
 

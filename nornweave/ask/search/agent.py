@@ -19,13 +19,12 @@ from operator import attrgetter
 from statistics import quantiles
 
 from nornweave.ask.search.exact import asks_for_newest
-from nornweave.ask.search.exclusion import leaving_out
 from nornweave.ask.search.filters import has_few_values, read_filters
 from nornweave.ask.search.freshness import Freshness
 from nornweave.ask.search.history import of_present
 from nornweave.ask.search.query import check_query, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
+from nornweave.ask.search.recall import leaving_out, rank_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.carry.publication import Following

@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nornweave.ask.search.combine import Ranking, merge
+from nornweave.ask.search.combine import Ranking, merge, reorder
 from nornweave.ask.search.exact import asks_for_newest
-from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.history import (
@@ -46,6 +45,7 @@ from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import PAST
+from nornweave.core.text.negation import affirms, negated_terms
 from nornweave.core.types import COMMIT, NO_METADATA, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores
@@ -57,6 +57,8 @@ from nornweave.models.rerankers import Reranker, RerankerSlot
 MODEL_WAIT_S = 60.0
 # A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
 VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
+OPPOSITE, LOOKED_AT = 0.25, 20
+"""What a passage counts that affirms what is asked for as negated, and how many are looked at."""
 
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
@@ -323,3 +325,38 @@ def _explanation(number: int, ranked: Ranked | None, searched: ExpandedOutcome) 
         model_score=ranked.model_score if ranked else None,
         query_map=any(each.unmapped is not None for each in searched.outcomes[0].findings.values()),
     )
+
+
+def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask | None, dict[str, int]]:
+    """Prepare a question that excludes words (``-redis``).
+
+    Returns:
+        The question, a mask of the chunks without an excluded word (``None`` if no word is excluded), and excluded word
+        → the number of chunks that hold it. If passages contain a word with the minus sign, such as the flag ``-race``,
+        it is not an exclusion and is put back into the question.
+    """
+    flags = [word for word in question.left_out if len(generation.containing(f" -{word}", 1))]
+    words = [word for word in question.left_out if word not in flags]
+    if flags:
+        question = replace(question, text=" ".join((question.text, *(f"-{word}" for word in flags))))
+    if not words:
+        return question, None, {}
+    left, counts = generation.within(()).copy(), {}  # of what the viewer may see: chunks are counted by it
+    for word in words:
+        chunks = generation.holding(analyzer.analyze(word))
+        left[chunks], counts[word] = False, len(chunks)
+    return question, left, counts
+
+
+def below_opposite(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking in which passages that affirm a negated word of the question come after the others."""
+    negated = negated_terms(text)
+    if not negated:
+        return ranking
+    chunks = generation.chunks(ranking.numbers[:LOOKED_AT])
+    factors = np.ones(len(ranking))
+    for place, number in enumerate(ranking.numbers[:LOOKED_AT].tolist()):
+        chunk = chunks[number]
+        if affirms("\n\n".join(filter(None, (chunk.title, chunk.section, chunk.content))), negated):
+            factors[place] = OPPOSITE
+    return reorder(ranking, factors)

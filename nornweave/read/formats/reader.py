@@ -20,6 +20,8 @@ from nornweave.read.front_matter import FORMATS
 from nornweave.read.parsed import Parsed
 
 _FOLDER = "nornweave.read.formats"
+_MODULES: Mapping[str, str] = MappingProxyType({"mbox": "eml", "epub": "archive"})
+"""The module of a format, if it has another name than the format."""
 _LIBRARIES = ("mammoth", "markdownify", "openpyxl", "python-pptx")
 
 CONVERTED: Mapping[str, str] = MappingProxyType(
@@ -60,7 +62,7 @@ def read_converted(format_: str, raw: bytes) -> Parsed:
 def _read(format_: str, raw: bytes) -> Parsed:
     # Loaded when they are needed: the libraries take a second, and most documents need none of them.
     with optional("office", f"{format_} files", DocumentError):
-        module = import_module(f"{_FOLDER}.{'eml' if format_ == 'mbox' else format_}")
+        module = import_module(f"{_FOLDER}.{_MODULES.get(format_, format_)}")
         read: Callable[..., Parsed] = getattr(module, f"read_{format_}")
     try:
         return read(raw, read_attachment) if format_ in {"eml", "mbox"} else read(raw)
