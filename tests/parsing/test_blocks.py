@@ -59,7 +59,10 @@ MARKDOWN = [
     "{% if false %}no1 {% if x %}no2{% else %}no3{% endif %} no4{% else %}yes1{% endif %}\n\n{%- unless true -%}\n\nno5\n\n"
     "{%- endunless -%}\n\n{% if page.x %}yes2{% endif %} {% if falsehood %}yes3{% endif %}\n\n`{% if false %}yes4`",
     "# yes1\n\n% no1\n% no2\n\nyes2 {ref}`yes3`\n\n```{todo}\nno3\n```\n\n    % yes4\n\n100\n%yes5",
-    "# yes1\n\n% yes2 is no comment where the text has no directive",
+    "# yes1\n\n% make yes2\n\n% ls yes3\n% git add .\n\nand 20\n% yes4 of these",
+    "# yes1\n\n% Do not publish: no1\n% no2\n\nyes2\n% no3\n\n* yes3\n\n    % no4\n    yes4\n\n```\n% yes5\n```",
+    "# yes1\n\n% no1 is told before the launch.\n",
+    "# yes1 [no1-no1]\n\n% no2\n\nyes2 [no3-no3]\n------------\n\n## yes3 [1.yes4]\n\n## [yes5-a]\n\n## yes6 [yes7-b]\n\n[yes7-b]: x.md",
     "yes1\n\n<div v-if='false'>no1</div>\n<p v-show=\"false\">no2</p>\n<template v-if=true>no3</template>\n<b v-if='isFalse'>yes2</b>",
     "---\ntitle: yes1\n---\nyes2 {% include no1.html %} {{ site.no2 | default: 'no3' }}{{ yes3 }}\n\n{% for no4 in site.x %}\n- yes4\n{% endfor %}\n\n"
     "`{% yes5 %}`\n\n{% raw no5 %}\n\n    {% raw %}\n    a: {{ site.yes6 }}\n    {% endraw %}\n\n```\n{% if yes7 %}\n```\n",

@@ -17,6 +17,8 @@ def test_random_documents_are_read_or_refused_without_a_defect() -> None:
 @pytest.mark.parametrize(("path", "snippet", "size"), [
     ("a.js", "/** a\n", 64_000), ("a.js", "else if(a)", 50_000), ("a.ts", "if(a)", 50_000), ("a.py", "(", 100_000),
     ("a.json", "a", 100_000), ("a.json", "1-", 100_000), ("a.xml", "|\n", 100_000),
+    ("a.c", "void pour(int n) {\nif (n) {\n} else\n" + "cups = kettle(first, second, last) +\n" * 8 + "0;\n}\n", 2_000),
+    ("a.md", f"=== {' ' * 9_000}!\n", 18_100), ("a.md", f"---\n{' ' * 9_000}!\n---\n", 9_100),
 ])  # fmt: skip
 def test_what_once_took_quadratic_time_is_read_within_its_limit(path: str, snippet: str, size: int) -> None:
     """The limit is of processor time: a busy machine reads the same documents."""

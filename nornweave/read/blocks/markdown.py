@@ -46,14 +46,25 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 # ``{% highlight ruby %}`` of Jekyll, ``{% codeblock %}`` of Hexo, ``{{< highlight go >}}`` of Hugo.
 _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
-_NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
+_NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]++(?:[\w-][\w -]*+)?(?:\"([^\"]*)\"|'([^']*)')?$")
 _COLONS, _DIRECTIVE = (
     re.compile(r" {0,3}(:{3,})[ \t]*\{"),
     re.compile(r"(?<![`~:])(?:`{3,}+|~{3,}+|:{3,}+)[ \t]*\{([\w-]+)\}[ \t]*(.*)"),
 )
 _FOOTNOTE = re.compile(r" {0,3}\[\^([^\]\s]{1,200})\]:")
 _REFERRED = re.compile(r"^ {0,3}\[\^[^\]\s]{1,200}\]:|\[\^([^\]\s]{1,200})\]", re.MULTILINE)
-_MYST = re.compile(r"^ {0,3}(?:`{3,}|~{3,}|:{3,})\{[\w:-]+\}|\{[\w:-]+\}`[^`\n]+`|^jupytext:|^myst:", re.MULTILINE)
+_ANCHOR = re.compile(
+    r"(?<=[^#\s])[ \t]+\[((?=[^\]\s]*[_-])[#_]?[a-z0-9]+(?:[_-][a-z0-9]+)*)\](?=[ \t]*$)", re.MULTILINE
+)
+"""The name that a heading gives to its place: ``## Set the port [set-the-port]``."""
+# Where nothing else is of MyST, a line of this kind on its own is a sentence; ``% make install`` is a command.
+_MYST = re.compile(
+    r"^ {0,3}(?:`{3,}|~{3,}|:{3,})\{[\w:-]+\}|\{[\w:-]+\}`[^`\n]+`|^jupytext:|^myst:"
+    rf"|^#{{1,6}}[ \t][^\n]*?{_ANCHOR.pattern}"
+    r"|^[ \t]*\n%[ \t]+(?:[^a-z\W]|[^\w\s./~$-]|(?:[\w'’]+[,:;]? ){5}|[^\n]*\w[.!?:]$)",
+    re.MULTILINE,
+)
+_REMARK = re.compile(r"^[ \t]*%(?=[ \t])[^\n]*", re.MULTILINE)
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
 _CONTRIBUTORS = re.compile(
     r"<!--\s*(?P<name>[\w-]*contributors?[\w-]*)\s*:?\s*(?:start|begin)\b[^>]*-->", re.IGNORECASE
@@ -107,10 +118,8 @@ class _Markdown:
         if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
             return found
         parts = _parts(stretch, at, found.end) if found.kind == "list" else ()
-        if not self.unseen.has_any:
-            return found._replace(parts=parts) if parts else found
         spans = [part.span for part in parts if part.kind != "code"] or [stretch.span(at, found.end)]
-        end, hidden = found.end, [span for each in spans for span in self.unseen.within(each)]
+        end, hidden = found.end, [span for each in spans for span in self._hidden(each, found.kind)]
         while hidden and end < len(stretch.rows) and hidden[-1].end > stretch.spans[end - 1].end:
             end += 1
             if hidden[-1].end <= stretch.spans[end - 1].end:
@@ -124,6 +133,15 @@ class _Markdown:
                 rows = [row.strip() for row in shown.strip().split("\n")]
                 return self._found(Stretch(rows, stretch.spans[at:end]), 0)._replace(end=end)
         return found._replace(end=end, parts=_parts(stretch, at, end) if end > found.end else parts)
+
+    def _hidden(self, span: Span, kind: str) -> list[Span]:
+        """Return the hidden parts of a block: comments and elements, and the name of a heading's place."""
+        text, hidden = self.unseen.text, self.unseen.within(span)
+        if self.is_myst:
+            hidden += [Span(*remark.span()) for remark in _REMARK.finditer(text, span.start, span.end)]
+        if kind == "heading" and (anchor := _ANCHOR.search(text, span.start, span.end)):
+            hidden += [Span(*anchor.span())] if self.labels.get(_label(anchor[1])) == 1 else []
+        return sorted(hidden, key=lambda part: part.start)
 
     def _found(self, stretch: Stretch, at: int) -> Found:
         rows = stretch.rows

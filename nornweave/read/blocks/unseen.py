@@ -223,7 +223,9 @@ _SHOWN_FIELD = re.compile(
     r"(?:[\w. -]*[_. -])?(?i:(?:sub)?title|heading|headline|description|summary|abstract|excerpt|intro|lead|tagline"
     r"|caption|text|details|question|answer|authors?|tags|keywords|topics|categories)|\w+(?:Title|Description|Summary|Text)"
 )
-_FIELD = re.compile(r"(?P<indent>[ \t]*(?:-[ \t]+)*)(?P<key>[\w. -]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*[:=](?=[ \t]|$)")
+_FIELD = re.compile(
+    r"(?P<indent>[ \t]*+(?:-[ \t]++)*+)(?P<key>[\w.-][\w. -]*+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*[:=](?=[ \t]|$)"
+)
 _REMARK = re.compile(r"(?:^|[ \t])#.*$")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
@@ -293,12 +295,13 @@ class UnseenParts:
     """Finds hidden spans in the blocks of one text. The end of an unclosed mark is searched only once.
 
     Attributes:
+        text: the text, with line feeds at the ends of its lines.
         has_any: whether the text may have hidden parts at all.
     """
 
     def __init__(self, text: str, *, is_prose: bool = False) -> None:
         """Store the text. If ``is_prose``, ``<script>`` in a block is a word unless the same block closes it."""
-        self._text = text
+        self.text = text
         self._is_prose = is_prose
         self._missing: set[str] = set()
         self._is_of_vault = is_prose and _OF_VAULT.search(text) is not None
@@ -313,17 +316,17 @@ class UnseenParts:
         found: list[Span] = []
         at = span.start
         ticks: set[int] = set()
-        while self.has_any and (opening := _OPENING.search(self._text, at, span.end)):
+        while self.has_any and (opening := _OPENING.search(self.text, at, span.end)):
             kind, at = opening.lastgroup, opening.end()
             if kind == "ticks":
                 length = len(opening["ticks"])
-                closing = None if length in ticks else _run_of(length).search(self._text, at, span.end)
+                closing = None if length in ticks else _run_of(length).search(self.text, at, span.end)
                 ticks |= set() if closing else {length}
                 at = closing.end() if closing else at
                 continue
             if kind == "raw":
                 end = self._end("raw", _RAW_END, at)
-                found += [Span(*opening.span()), Span(self._text.rfind("{%", at, end), end)] if end else []
+                found += [Span(*opening.span()), Span(self.text.rfind("{%", at, end), end)] if end else []
                 at = max(at, end)
                 continue
             if kind == "flag" and opening["name"] not in self._never_true:
@@ -336,7 +339,7 @@ class UnseenParts:
             if kind is None or (kind == "mark" and opening["mark"] == "%%" and not self._is_of_vault):
                 continue
             if kind == "attributes" and not self._is_hidden(opening):
-                unseen = _UNSEEN_ATTRIBUTE.finditer(self._text, *opening.span()) if self._is_prose else ()
+                unseen = _UNSEEN_ATTRIBUTE.finditer(self.text, *opening.span()) if self._is_prose else ()
                 found += [Span(*each.span()) for each in unseen]
                 continue
             if kind == "attributes" and self._is_word(opening, span):
@@ -347,24 +350,24 @@ class UnseenParts:
             if end > 0:
                 # Of a film or a frame the tag with its address is kept.
                 is_fallback = kind == "attributes" and opening["tag"] in FALLBACKS
-                last = self._text.rfind("</", opening.end(), end) if is_fallback else end
+                last = self.text.rfind("</", opening.end(), end) if is_fallback else end
                 found += [Span(opening.end() if is_fallback else opening.start(), last)] if last > 0 else []
                 at = end
         return found
 
     def _is_in_drawing(self, at: int) -> bool:
         start = max(0, at - _DRAWING)
-        return self._text.rfind("<svg", start, at) > self._text.rfind("</svg", start, at)
+        return self.text.rfind("<svg", start, at) > self.text.rfind("</svg", start, at)
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
         """Tell whether a tag in prose is only a word, because the block with the tag does not close the element."""
         if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
             return False
-        if not self._text[span.start : opening.start()].strip():
+        if not self.text[span.start : opening.start()].strip():
             return False
         closing = f"</{opening['tag'].lower()}"
         within = f"{closing} {span.end}"
-        if within not in self._missing and re.compile(closing, re.I).search(self._text, opening.end(), span.end):
+        if within not in self._missing and re.compile(closing, re.I).search(self.text, opening.end(), span.end):
             return False
         self._missing.add(within)
         return True
@@ -381,17 +384,17 @@ class UnseenParts:
         As in CommonMark, a comment at the beginning of a line hides the rest of the text. In a list or a quotation it
         hides the rest of the item. A comment within a line hides no text.
         """
-        before = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
         if not self._is_prose or before.strip("-*+>0123456789.) \t"):
             return 0
         if not before.strip() and len(before) < 4:
-            return len(self._text)
-        item = _NEXT_ITEM.search(self._text, start, span.end)
+            return len(self.text)
+        item = _NEXT_ITEM.search(self.text, start, span.end)
         return item.start() if item else span.end
 
     def _end_of_branch(self, start: int) -> int:
         depth = 1
-        for tag in _BRANCH.finditer(self._text, start) if "branch" not in self._missing else ():
+        for tag in _BRANCH.finditer(self.text, start) if "branch" not in self._missing else ():
             depth += 1 if tag["opens"] else -1 if tag["closes"] or depth == 1 else 0
             if not depth:
                 return tag.end()
@@ -402,12 +405,12 @@ class UnseenParts:
         """Return the end of the hidden part that ``opening`` begins; 0 if the part is never closed."""
         if kind == "mark":
             closing = _CLOSING[opening["mark"].lower()]
-            end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
+            end = -1 if closing in self._missing else self.text.find(closing, opening.end() - (closing == "-->") * 2)
             self._missing |= {closing} if end < 0 else set()
             return end + len(closing) if end >= 0 else 0
         if kind in {"never", "flag"}:
             depth, within = 1, 0
-            for sign in _NESTING.finditer(self._text, opening.end()) if kind not in self._missing else ():
+            for sign in _NESTING.finditer(self.text, opening.end()) if kind not in self._missing else ():
                 depth += {"{": 1, "}": -1}.get(sign[0], 0)
                 within = max(0, within + (1 if sign["opens"] else -1 if sign["closes"] else 0))
                 is_other = sign[0] == ":" and depth == 1 and not within and opening[0].endswith("?")
@@ -427,7 +430,7 @@ class UnseenParts:
         return self._end_of_element(tag, opening.end())
 
     def _end(self, name: str, closing: re.Pattern[str], start: int) -> int:
-        found = None if name in self._missing else closing.search(self._text, start)
+        found = None if name in self._missing else closing.search(self.text, start)
         self._missing |= set() if found else {name}
         return found.end() if found else 0
 
@@ -438,13 +441,13 @@ class UnseenParts:
         """
         depth = 1
         if tag not in self._missing:
-            for each in re.compile(rf"<(/?){re.escape(tag)}\b[^<>]*>", re.IGNORECASE).finditer(self._text, start):
+            for each in re.compile(rf"<(/?){re.escape(tag)}\b[^<>]*>", re.IGNORECASE).finditer(self.text, start):
                 depth += -1 if each[1] else 1
                 if not depth:
                     return each.end()
             self._missing.add(tag)
-        blank = _BLANK_LINE.search(self._text, start)
-        return blank.start() if blank else len(self._text)
+        blank = _BLANK_LINE.search(self.text, start)
+        return blank.start() if blank else len(self.text)
 
 
 def _run_of(length: int) -> re.Pattern[str]:

@@ -24,7 +24,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-34"
+VERSION = "code-35"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72

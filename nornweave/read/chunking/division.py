@@ -222,7 +222,7 @@ LISTS = node_types(
 _INDENT = re.compile(r"[ \t]*")
 _COMMENT_ABOVE = re.compile(rf"(?P<indent>[ \t]*)(?:#(?!!)|{BRANCH})")
 _HEAD = re.compile(
-    r"^(?P<indent>[ \t]*)\}[ \t]*(?:else\b[^{};\n]*(?:\n[^{};\n]*\S[^{};\n]*){0,8}|[A-Za-z][^\n]*)\{[ \t]*(?://[^\n]*)?\n",
+    r"^(?P<indent>[ \t]*)\}[ \t]*(?:else\b[^{};\n]*(?:\n[ \t]*[^{};\s][^{};\n]*){0,8}|[A-Za-z][^\n]*)\{[ \t]*(?://[^\n]*)?\n",
     re.MULTILINE,
 )
 """What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
