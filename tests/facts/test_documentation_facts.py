@@ -76,6 +76,14 @@ def test_a_name_that_stands_alone_is_what_stands_below_it(text: str, expected: l
     assert [(fact.name, fact.value) for fact in read(text)] == expected
 
 
+def test_a_picture_before_a_name_that_stands_alone_does_not_indent_it() -> None:
+    text = "# Lamps\n\n{0}``isDim``<br/>\nIt dims all *Lamps*\nof a room.\n*Default: false*\n"
+    for picture in ("&#10062;", ":bulb: ", "\N{ELECTRIC LIGHT BULB}"):
+        assert [(fact.name, fact.value, fact.form) for fact in read(text.format(picture))] == [
+            ("is dim", "false", "heading")
+        ]
+
+
 def test_heading_comes_from_the_passage_when_the_text_has_none() -> None:
     fact = only("Default: 12\n\nHow many.", title="CACHE_SLOTS", section="Settings > CACHE_SLOTS")
 

@@ -145,7 +145,8 @@ class Walk:
             is_bold = is_bold and text.startswith("**", begin)
             if is_bold or (text[begin] == "`" and tokens[1:2] and tokens[1].text in "=:"):  # `limit = (integer)`
                 tokens[0] = replace(tokens[0], quoted=True)
-            is_indented = block.kind != "item" and match[0][:1] in " \t"
+            is_drawn = match.start() < begin == block.body and not block.indent  # below the picture before a name
+            is_indented = block.kind != "item" and match[0][:1] in " \t" and not is_drawn
             is_bullet = block.kind == "item" and begin == block.body
             is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
             is_set = is_set and is_bold and is_term
