@@ -340,6 +340,17 @@ def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, n
     assert [name for name, _ in documented_options(text)] == names
 
 
+@pytest.mark.parametrize("table", [
+    "| Key | Says | Default |\n|---|---|---|\n| wait | how long | 5 |\n| rows | how many | 3 |\n| glow | if | no |\n",
+    "<table>\n <tr><td> wait\n</td><td> NUMBER </td></tr>\n <tr><td> rows\n</td><td> NUMBER </td></tr>\n"
+    " <tr><td> glow\n</td><td> BOOL </td></tr>\n</table>\n",
+])  # fmt: skip
+def test_a_column_of_words_has_options_if_most_are_names_of_the_code(table: str) -> None:
+    assert [name for name, _ in documented_options(table, {"wait", "rows"})] == ["wait", "rows", "glow"]
+    assert [name for name, _ in documented_options(table, {"wait"})] == []
+    assert [name for name, _ in documented_options(table.replace("glow", "all glow"), {"wait", "rows"})] == []
+
+
 def test_functions_types_and_packages_are_no_documented_options(tmp_path: Path) -> None:
     code = "class PumpOptions:\n    pump_rate = 3\n\n\ndef start_pump(pump_depth):\n    return start_pump(pump_depth)\n"
     names = ("start_pump", "PumpOptions", "My.Pump", "pump_rate", "pump_depth")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -47,6 +47,8 @@ _KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)+)=(?!
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
 _TERM = lazy_pattern(r"[ \t]*(?:\*\*)?\\?--?[A-Za-z][^\n]{0,80}$")
+MOST_KNOWN = 2 / 3
+"""Share of a column of words that are names of the code from which they are options."""
 _BELOW = lazy_pattern(r"[ \t]{2,}[^\s-]|:[ \t]")
 _FLAGS = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*")
 """A flag with its explanation below it."""
@@ -71,18 +73,19 @@ _EXPLAINED = lazy_pattern(
 _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
 
-def documented_options(text: str) -> Iterator[tuple[str, int]]:
+def documented_options(text: str, known: Container[str] = ()) -> Iterator[tuple[str, int]]:
     """Yield name and line (from 0) of each entry of a page that names an option in code markup.
 
     Entries are headings, items of lists, rows of tables, terms that stand on a line of their own, and in blocks of code
-    the flags of a help text and variables of the environment.
+    the flags of a help text and variables of the environment. A table whose first column has single words needs no
+    markup if most of them are ``known``, which has the names of the code.
     """
     plain = surface_of(text, comment=False)
     written = {match.start() for match in _WRITTEN.finditer(plain)}
     plain = _WRITTEN.sub(lambda match: f"`{match['name']}`".ljust(len(match[0])), plain)
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     for block in blocks_of(plain, plain):
-        for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block):
+        for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block, known):
             name = read_name(token.name)
             is_option = token.start in written or block.kind == "code" or not _NOT_OPTIONS.search(token.name)
             if name is not None and (len(name.name) > 1 or token.name.startswith("-")) and is_option:
@@ -113,12 +116,16 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
 
-def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
+def _named(text: str, block: DocumentedBlock, known: Container[str]) -> Iterator[Token]:
     if block.kind == "table":
-        for row in read_table(text, block)[0]:
-            words = _words(text[row[0].start : row[0].end], row[0].start)
-            spellings = [one for one in words if one.text.lower() not in _BETWEEN]
-            if spellings and all(one.quoted or _SPELT.search(one.text) for one in spellings):
+        cells = [_words(text[row[0].start : row[0].end], row[0].start) for row in read_table(text, block)[0]]
+        first = [[one for one in words if one.text.lower() not in _BETWEEN] for words in cells]
+        names = [name for words in first if words and (name := read_name(words[0].name))]
+        is_plain = all(len(words) <= 1 for words in first) and MOST_KNOWN * len(first) <= sum(
+            f"{name.owner}{name.name}".replace(" ", "") in known for name in names
+        )
+        for spellings in filter(None, first):
+            if is_plain or all(one.quoted or _SPELT.search(one.text) for one in spellings):
                 yield max(spellings, key=lambda one: (one.text.startswith("--"), len(one.text)))
         return
     for match in re.finditer(r"[^\n]+", text[block.body : block.end]):
@@ -220,7 +227,7 @@ def states_of(
         entries: dict[tuple[str, str], tuple[str, int]] = {}
         places: dict[str, list[int]] = defaultdict(list)
         is_page = file.kind == "documentation"
-        for written, line in documented_options(text_of(file)) if is_page else ():
+        for written, line in documented_options(text_of(file), words) if is_page else ():
             read = read_name(written)
             is_known = read is None or (read.owner, read.name) in entries or (not read.owner and read.name in places)
             if read is not None and not is_known:
