@@ -192,9 +192,9 @@ class CodeWords:
                 elif use != "function":
                     self._values.add(name.name.replace(" ", ""))
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Tell whether the code has a name."""
-        return name.replace(" ", "") in self._all
+        return str(name).replace(" ", "") in self._all
 
     def is_no_option(self, written: str, name: str) -> bool:
         """Tell whether the code has a name only as a function, type or package."""
