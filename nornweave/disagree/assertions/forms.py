@@ -53,7 +53,7 @@ THERE = _groups("""
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
 COPULA = _words("is are be isn aren am being it's that's")
 HELPERS = COPULA | _words("was were been got gets has have")
-NOT = _words("not no never cannot neither nobody nothing")
+NOT = _words("not no never cannot neither nobody nothing none")
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
     recommended recommend runs run release floor built build builds uses use targets works
