@@ -20,6 +20,7 @@ from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from nornweave.core.text.index_fields import MONTHS
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, word
 from nornweave.core.types import Span
@@ -561,7 +562,7 @@ class Sentence:
             is_begun = at == 0 and not (acts or is_led)
             is_name = self.written[at][0].isupper() and len(self.written[at]) > 1 and self._tells(at)
             is_name &= self.sorts[at] != VALUE and not is_begun
-            is_name &= at not in self.dates
+            is_name &= at not in self.dates and self.lower[at] not in MONTHS  # as of January
             if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
                 yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
 
