@@ -145,13 +145,17 @@ def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage
     """Tell whether two statements of corpora may contradict each other.
 
     Code and documentation of one product describe its parts in similar words. Therefore only the settings of a program
-    are compared with the product's pages, and only if they are numbers or versions.
+    are compared with the product's pages, and only if they are numbers or versions. A denial of what the other passage
+    does not name is an exception, or about something else.
     """
     if (alike.one.setting is None) != (alike.other.setting is None) and pair.one.kind in {"quantity", "version"}:
         return True
     one, other = _word_both(pair, passages)
     if one.names - other.said and other.names - one.said:  # Storkow's bell, Beeskow's bell
         return False
+    for said, words, at in ((pair.one, other.said, pair.second), (pair.other, one.said, pair.first)):
+        if said.values == {"no"} and not said.about <= words | passages[at].near:
+            return False
     domains = (passages[pair.first].domain, passages[pair.second].domain)
     return pair.one.kind != "version" and not {"conversations", "research"}.isdisjoint(domains)
 
