@@ -625,6 +625,36 @@ def test_what_describes_a_value_stands_before_it_or_in_the_paragraph_below(text:
     assert [words & {*sequence(text[slice(*told)])} for _, told in described(facts, text, 0)] == terms
 
 
+@pytest.mark.parametrize("said", [
+    "Either glow (default) or dim to show it.", "Possible values: dim, *glow*.", "What to do (*glow*, dim, never).",
+])  # fmt: skip
+def test_of_choices_the_one_that_is_marked_is_the_default(said: str) -> None:
+    expected = [("when lit", "default", "glow", None)]
+    assert rows(f"## `--when-lit`\n\nHow. {said}\n") == expected
+    assert rows(f"Options:\n\n      --when-lit <when>\n          How.\n          {said}\n", format="") == expected
+    manual = f".TH LAMP 1\n.SH OPTIONS\n.HP\n\\fB\\-\\-when\\-lit\\fR <when>\n.IP\nHow. {said}\n"
+    assert rows(manual, format="man") == expected
+
+
+@pytest.mark.parametrize("said", [
+    "Dim (default) or glow (default).", "Possible values: *dim*, *glow*.", "It is *dim*, never lit.",
+])  # fmt: skip
+def test_of_choices_without_one_mark_none_is_the_default(said: str) -> None:
+    assert not rows(f"## `--when-lit`\n\n{said}\n")
+
+
+def test_the_one_number_of_a_sentence_about_a_default_is_a_value_of_its_entry() -> None:
+    said = "## `--num-rows`\n\nHow many. By default, the reader is set to try {}.\n"
+    assert rows(said.format("10 lines")) == [("num rows", "value", "10", None)]
+    assert not rows(said.format("10 of 20 lines")) and not rows(said.format("10 lines of `--lanes`"))
+
+
+def test_settings_below_a_title_that_says_default_are_defaults() -> None:
+    page = "## {}\n\nDo not copy it all; change some.\n\n```yaml\nlamp:\n  glow: soft\n  rows: 4\n```\n"
+    assert rows(page.format("Default")) == [("glow", "default", "soft", None), ("rows", "default", "4", None)]
+    assert not rows(page.format("Defaults of others"))
+
+
 SET = """Lamp
 ====
 

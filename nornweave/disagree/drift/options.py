@@ -235,6 +235,8 @@ def states_of(
                 places[read.name].append(line)
         for (_, name), (written, line) in entries.items():
             of = [one for one in compared.get((file.path, name), ()) if _is_nearest(one.other, line, places[name])]
+            if (own := [one for one in of if _may_own(written, one.code)]) or len({one.outcome for one in of}) > 1:
+                of = own  # without its owner a word that code gives several values says nothing
             said = [one for one in read_on.get((file.path, name), ()) if _is_nearest(one, line, places[name])]
             # What a page says besides is no default where it names another.
             is_unread = any(calls_default(one.fact) for one in said) and not any(
@@ -262,6 +264,13 @@ def states_of(
         for option, pair in found
         for file in (option.code.rpartition(":")[0],)
     ]
+
+
+def _may_own(written: str, code: LocatedFact) -> bool:
+    """Tell whether code says a word of a name's owner (``xml`` of ``xml.indent``), if the rest is one word."""
+    said = read_name(written)
+    of = {*words_of(f"{code.fact.owner} {code.fact.statement} {code.path}")}
+    return said is None or not said.owner or " " in said.name or not of.isdisjoint(said.owner.split())
 
 
 def _is_chance(option: DocumentedOption, count: int) -> bool:

@@ -282,7 +282,7 @@ class _Page:
         if is_code or name == self.code:
             self.code = _CODE[name] if is_code else ""
             return Line(role="break", depth=self.depth)
-        if name in {"TP", "TQ"}:
+        if name in {"TP", "TQ", "HP"}:
             self.is_pending = "tag"
         if name == "IP" and words and words[0].strip():
             return self._written(words[0], "tag")

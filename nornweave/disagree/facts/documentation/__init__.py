@@ -16,8 +16,11 @@ from nornweave.disagree.facts.configuration import MAX_BLANKS, is_secret, settin
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import (
     ANNOUNCES,
+    IS_ABOUT_DEFAULTS,
+    STATES_DEFAULT,
     Announced,
     announced,
+    chosen,
     is_assigned,
     is_choice,
     is_member,
@@ -246,13 +249,16 @@ class Reader:
         is_title = block.kind == "heading" and block.end - block.body <= MAX_HEADING
         if block.kind not in {"table", "code"} and not is_title:
             for one in said:
-                yield from self._stated(one, has_default=one in told)
+                untold = () if one in told else [*self._untold(one)]
+                yield from untold
+                yield from self._stated(one, has_default=one in told or bool(untold))
             if self.side == "documentation" and self.root is None and self.subject is None:
                 yield from self._flagged(said)
 
     def _entries(self, block: DocumentedBlock) -> Iterator[Fact]:
-        """Yield the settings in a block of YAML, TOML or JSON that is announced as the defaults."""
-        if not ANNOUNCES.search(self.text[max(0, block.start - 80) : block.start]):
+        """Yield the settings in a block of YAML, TOML or JSON that is announced or titled as the defaults."""
+        is_titled = bool(self.walk.headings) and IS_ABOUT_DEFAULTS.match(self.walk.headings[-1][1])
+        if not is_titled and not ANNOUNCES.search(self.text[max(0, block.start - 80) : block.start]):
             return
         for name, entry in settings_of_block(self.text, block.start, block.end, block.info.lower()):
             value = None if is_secret(entry) else value_of(entry.value)
@@ -362,6 +368,23 @@ class Reader:
             fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
             if fact is not None:
                 yield fact
+
+    def _untold(self, sentence: Stretch) -> Iterator[Fact]:
+        """Yield the choice that a sentence marks as a default, or the one number of a sentence about a default.
+
+        Such a number may be of something else: it is a ``value``, so that another one in code is no difference.
+        """
+        for one in chosen(self.text, *sentence):
+            if one.value and (fact := self._fact(self.subject, "default", one.value, (one.start, one.end), sentence)):
+                yield fact
+                return
+        if self.subject is None or not STATES_DEFAULT.search(self.text, *sentence):
+            return
+        row = list(tokens_of(self.text[slice(*sentence)], sentence[0]))
+        numbers = [one for one in row if one.value and one.value.kind == "number"]
+        if len(numbers) == 1 and not any(one.quoted or one.text[0] == "-" for one in row) and numbers[0].value:
+            place = numbers[0].start, numbers[0].end
+            yield from filter(None, (self._fact(self.subject, "value", numbers[0].value, place, sentence),))
 
     def _flagged(self, said: Sequence[Stretch]) -> Iterator[Fact]:
         """Yield the numbers of a paragraph that are values of neighbouring flags."""

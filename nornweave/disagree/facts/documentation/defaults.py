@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
@@ -13,14 +14,15 @@ from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import HEADING, MARKS, VALUED, Literal
 from nornweave.disagree.facts.names import words_of
 
+_TITLE = "defaults?(?: (?:values?|settings|config(?:uration)?))?"
 ANNOUNCES = lazy_pattern(
     r"(?:(?:(?<![a-z])WORDS[*_` ]*:+[*_` ]*|\n#+ WORDS[ \t]*)\n\s*(?:(?:```|~~~).*\n)?"
-    r"|(?:```|~~~).*\btitle=[\"']WORDS[\"'].*\n)\s*$".replace(
-        "WORDS", "defaults?(?: (?:values?|settings|config(?:uration)?))?"
-    ),
+    r"|(?:```|~~~).*\btitle=[\"']WORDS[\"'].*\n)\s*$".replace("WORDS", _TITLE),
     re.IGNORECASE,
 )
 """Before a block of code that is the default of its section."""
+IS_ABOUT_DEFAULTS = lazy_pattern(rf"(?:the )?{_TITLE}$", re.IGNORECASE)
+"""A heading whose settings are all defaults."""
 MAX_ABOVE = 600
 """Characters before a block of code that may say what it is."""
 _NO_TEXT = ("|", "```", "~~~", "#", "- ", "* ")
@@ -45,7 +47,15 @@ _GIVEN = frozenset("( , - – — is as being which the its a an by in current o
 _CLOSES = frozenset(("", ".", ",", ")", "]", ";", "|", "¶", "(", "of", "for", "in", "and", "but", "while", "if", "_"))
 _IS_DEFAULT = frozenset((":default", "-default", "–default", "—default"))
 _FOOTNOTE = lazy_pattern(r"\*(?!\*)")
+STATES_DEFAULT = lazy_pattern(r"\b(?:by default|default is|defaults? to)\b", re.IGNORECASE)
 _DEFAULT = lazy_pattern(r"default(?:s|ed|ing)?$", re.IGNORECASE)
+_CHOICE = r"[*\"'`]{0,3}[A-Za-z][\w-]*[*\"'`]{0,3}(?: \((?:the )?default\))?"
+_CHOICES = lazy_pattern(
+    r"(?:(?P<offers>\b(?:values?|choices|one of|can be)\b[^.;()\n]{0,40}?[: \n]\s*|\()|\b)"
+    rf"(?P<all>{_CHOICE}(?:(?:,\s+(?:or\s+)?|\s*[|/]\s*|\s+or\s+){_CHOICE})+)"
+)
+_CHOSEN = lazy_pattern(r"\b(?P<word>[A-Za-z][\w-]*)[\"'`]? \((?:the )?default\)")
+_EMPHASISED = lazy_pattern(r"(?<![\w*])(?P<marks>\*\*?)(?P<word>[A-Za-z][\w-]*)(?P=marks)(?![\w*])")
 _CLOSES_HEAD = frozenset(("", ".", ",", ":", "-", "–", "—", "]", "("))
 OWN = 4
 """Letters of a word that stands for a part of a name."""
@@ -97,6 +107,20 @@ def announced(row: Sequence[Token], at: int, subject: str = "") -> Announced | N
         if after in _CLOSES or row[stop - 1].text.lower() == "by":
             return Announced(stop)
     return None
+
+
+def chosen(text: str, start: int, end: int) -> Iterator[Token]:
+    """Yield the words of lists of choices that are marked as the default: *auto (default) or never*, *(*auto*, never)*.
+
+    One word alone may be emphasised, in brackets or behind words such as *possible values*.
+    """
+    for listed in _CHOICES.finditer(text, start, end):
+        marks = (_CHOSEN, _EMPHASISED) if listed["offers"] else (_CHOSEN,)
+        marked = next(filter(None, ([*mark.finditer(text, *listed.span("all"))] for mark in marks)), [])
+        if len(marked) == 1:
+            word = Token(marked[0]["word"], *marked[0].span("word"), quoted=True)
+            is_switch = word.value is not None and word.value.kind == "boolean"
+            yield word if is_switch else replace(word, text=f'"{word.text}"')
 
 
 def gives_defaults(text: str, start: int) -> bool:

@@ -151,6 +151,8 @@ class Walk:
             is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
             is_set = is_set and is_bold and is_term
             yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term, is_set=is_set)
+            if self.is_strict and is_term and (flag := flag_of(match[0])):  # --color <when>
+                self.item, self.carried = Item("P", flag.text, match.start() + flag.start), []
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a code block. In a command's help, the lines below a flag are about that flag."""
