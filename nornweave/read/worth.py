@@ -113,7 +113,7 @@ _RESOURCE_SCHEMA = re.compile(
 _SCHEMA_LINES = 300
 # What an analyser found and is to pass over, and the schema of a database that a build wrote down with its sum.
 _RECORDED = re.compile(
-    r"\A\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:\w*baseline\b|\w+\s[^>]*?(?:\btype=\"baseline\"|\b\w+-version=\"\d))"
+    r"\A\s*(?:<\?xml[^>]*>\s*+|<!--(?:(?!-->).)*+-->\s*+)*+<(?:\w*baseline\b|\w+\s[^>]*?(?:\btype=\"baseline\"|\b\w+-version=\"\d))"
     r"|\A\s*\{[^{}]*\"database\"\s*:\s*\{[^{}]*\"identityHash\"\s*:\s*\"[0-9a-f]{32}\"",
     re.IGNORECASE | re.DOTALL,
 )

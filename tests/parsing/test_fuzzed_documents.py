@@ -1,5 +1,8 @@
 """Documents that nobody would write are read, or refused with a reason, at a cost that grows with their size."""
 
+import subprocess
+import sys
+
 import pytest
 
 from lab.fuzz.__main__ import mixed
@@ -28,3 +31,12 @@ def test_what_once_took_quadratic_time_is_read_within_its_limit(path: str, snipp
 
 def test_a_marked_section_of_html_that_nobody_knows_is_text() -> None:
     assert read(BY_PATH["a.html"], b"<p>before <![CDAT after").state == "read"
+
+
+@pytest.mark.slow
+def test_no_pattern_takes_time_that_doubles_with_each_character() -> None:
+    """The limit is of processor time, 1 s for 2,000 characters."""
+    tried = subprocess.run(
+        [sys.executable, "-m", "lab.fuzz.patterns", "--tries", "8"], capture_output=True, text=True, check=False
+    )
+    assert tried.returncode == 0, tried.stdout

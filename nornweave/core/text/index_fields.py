@@ -173,7 +173,7 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
-_ONLY_DATED = re.compile(rf"(?:[\W\d_]|{_MONTH}|(?:un)?released|yanked|on|of|st|nd|rd|th)*\Z", re.IGNORECASE)
+_ONLY_DATED = re.compile(rf"(?:[\W\d_]|{_MONTH}|(?:un)?released|yanked|on|of|st|nd|rd|th)*+\Z", re.IGNORECASE)
 """What follows a version in the heading of a release, not in "2.1 Limits"."""
 _TAGGED = re.compile(r"^[A-Za-z][A-Za-z0-9.+]{0,40}(?:[-_][A-Za-z][A-Za-z0-9.+]{0,40})*[-_/](?=v?\d+\.\d)")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)

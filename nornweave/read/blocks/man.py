@@ -39,7 +39,8 @@ _ESCAPE = re.compile(
     r"|[hvwlLbxXDZRSHBoA]'[^']*'|n[-+]?(?:\(..|\[[^\]]*\]|.)|k(?:\(..|\[[^\]]*\]|.)|N'[^']*'"
     r"|\*(?:\((?P<two>..)|\[(?P<long>[^\]]*)\]|(?P<one>.))|\((?P<sign>..)|\[(?P<name>[^\]]*)\]|(?P<plain>.)|$)"
 )
-_OPTION = re.compile(r"--?\w[\w-]*(?:[= ]\S+)?(?:, --?\w\S*(?:[= ]\S+)?)*$")
+_VALUE = r"(?:[^\s,]|,(?=\S))"
+_OPTION = re.compile(rf"--?\w[\w-]*(?:[= ]{_VALUE}++)?(?:, --?\w{_VALUE}*+(?: {_VALUE}++)?)*+$")
 """A line that is nothing but an option, as pages without tags write it."""
 _BULLET = re.compile(r"[\W_o]|[(]?(?:\d{1,3}|[a-zA-Z])[.)]$")
 

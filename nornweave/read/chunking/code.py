@@ -86,9 +86,9 @@ _TAG = re.compile(
 )
 _CLOSING = re.compile(r"</script\s*>\s*\Z", re.IGNORECASE)
 _SCOPE_END = re.compile(
-    r"^(?:\}[ \t]*(?://+|/\*)[ \t]*(?:end[ \t]+(?:of[ \t]+)?)?(?:\w+[ \t]+)?namespace\b[^\n]*"
+    r"^(?:\}[ \t]*(?://+|/\*)[ \t]*(?:end[ \t]+(?:of[ \t]+)?)?(?:\w+[ \t]+)?namespace\b[^\n]*+"
     r"|_*(?:[A-Z\d]+_)*END(?:_[A-Z\d]+)*_*(?:\([\w:, ]*\))?;?[ \t]*(?://[^\n]*)?)\n?"
-    r"(?:#[ \t]*endif\b[^\n]*|//[^\n]*|\s)*\Z",
+    r"(?:#[ \t]*endif\b[^\n]*+|//[^\n]*+|\s++)*+\Z",
     re.MULTILINE,
 )
 """The last line of a namespace of C++, which a macro may write."""

@@ -55,7 +55,7 @@ _LINES = {
 _PATTERNS = {kind: re.compile(f"^(?:{_BANNER}|{line})", re.MULTILINE) for kind, line in _LINES.items()}
 BANNERS = re.compile(f"^(?:{_BANNER})", re.MULTILINE)
 _ABOVE = re.compile(
-    r"(?:^[ \t]*(?:#|//|;|--|/?\*|dnl\b)[^\n]*\n|^(?:\{\{-?[ \t]*)?/\*(?:(?!\*/).)*+\*/(?:[ \t]*-?\}\})?[ \t]*\n)+\Z",
+    r"(?:^(?:\{\{-?[ \t]*)?/\*(?:(?!\*/).)*+\*/(?:[ \t]*-?\}\})?[ \t]*\n|^[ \t]*(?:#|//|;|--|/?\*|dnl\b)[^\n]*\n)++\Z",
     re.MULTILINE | re.DOTALL,
 )
 _SAID = re.compile(r"^[\w.:-]+[ \t(]+(\"[^\"]+\"|'(?:[^']|'')+')")

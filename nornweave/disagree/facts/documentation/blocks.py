@@ -62,7 +62,7 @@ _LISTING = lazy_pattern(r"(-{4,}|\.{4,})$")
 _ABOVE_LISTING = lazy_pattern(r"\[.+\]$|\.[^\s.].*")
 _RULER = lazy_pattern(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
 _PIPE_RULE = lazy_pattern(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
-_NAMED = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
+_NAMED = lazy_pattern(r"\s*+(?=\w+?(?:[._-]\w|(?<=[a-z])[A-Z]))[\w.-]++\s*$")
 _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
 )
