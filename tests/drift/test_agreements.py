@@ -353,7 +353,7 @@ def test_a_column_of_words_has_options_if_most_are_names_of_the_code(table: str)
 
 def test_a_name_of_one_word_that_code_gives_several_values_is_compared_with_its_owner(tmp_path: Path) -> None:
     page = "# Lamp\n\n| Option | Default |\n|---|---|\n| `glow.indent` | `4` |\n| `wick.indent` | `7` |\n"
-    code = {"a.py": "def dump(indent=2):\n    pass\n", "b.py": "def load(indent=4):\n    pass\n",
+    code = {"a.py": "def dump(indent=2):\n    pass\n", "b.py": "show(indent=4)\n",
             "c.py": "class Wick:\n    indent = 7\n"}  # fmt: skip
     options = json.loads(run(str(write(tmp_path, {"docs/a.md": page, **code})), "--json")[1])["options"]
     assert [(one["name"], one["state"]) for one in options] == [

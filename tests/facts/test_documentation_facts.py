@@ -636,6 +636,12 @@ def test_of_choices_the_one_that_is_marked_is_the_default(said: str) -> None:
     assert rows(manual, format="man") == expected
 
 
+def test_each_row_of_a_help_text_is_about_its_flag() -> None:
+    text = "Options:\n\n  --max_rows   rows to keep in memory\n               (default *40*)\n"
+    text += "  --lane       run on that lane of all lanes that there are (default *55*)\n"
+    assert rows(text, format="rst") == [("max rows", "default", "40", None), ("lane", "default", "55", None)]
+
+
 @pytest.mark.parametrize("said", [
     "Dim (default) or glow (default).", "Possible values: *dim*, *glow*.", "It is *dim*, never lit.",
 ])  # fmt: skip
@@ -646,7 +652,7 @@ def test_of_choices_without_one_mark_none_is_the_default(said: str) -> None:
 def test_the_one_number_of_a_sentence_about_a_default_is_a_value_of_its_entry() -> None:
     said = "## `--num-rows`\n\nHow many. By default, the reader is set to try {}.\n"
     assert rows(said.format("10 lines")) == [("num rows", "value", "10", None)]
-    assert not rows(said.format("10 of 20 lines")) and not rows(said.format("10 lines of `--lanes`"))
+    assert not rows(said.format("10 of 20 lines")) and not rows(said.format("`--lanes` to 10 lines"))
 
 
 def test_settings_below_a_title_that_says_default_are_defaults() -> None:

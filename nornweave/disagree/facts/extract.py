@@ -21,7 +21,7 @@ from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import PROGRAMS, language_of
 
-VERSION = "facts-52"
+VERSION = "facts-53"
 MAX_FACTS = 4_000
 """Of one passage: more is a table of constants."""
 MAX_COMMENT = 60_000

@@ -382,7 +382,8 @@ class Reader:
             return
         row = list(tokens_of(self.text[slice(*sentence)], sentence[0]))
         numbers = [one for one in row if one.value and one.value.kind == "number"]
-        if len(numbers) == 1 and not any(one.quoted or one.text[0] == "-" for one in row) and numbers[0].value:
+        named = [one.start for one in row if one.quoted or one.text[0] == "-"]
+        if len(numbers) == 1 and numbers[0].value and numbers[0].start < min(named, default=sentence[1]):
             place = numbers[0].start, numbers[0].end
             yield from filter(None, (self._fact(self.subject, "value", numbers[0].value, place, sentence),))
 

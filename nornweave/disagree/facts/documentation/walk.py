@@ -30,6 +30,8 @@ _FIELD = lazy_pattern(
 )
 _HELP = lazy_pattern(r"[ \t]*(?P<head>-{1,2}\w(?:[^ \t\n]|[ \t](?![ \t])|[ \t]+(?=-))*)")
 _FLAGS = lazy_pattern(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+_ROW = lazy_pattern(r"[ \t]*--?\w[^\n]*?[ \t]{2,}\S")
+"""A flag with its explanation beside it."""
 _PLACEHOLDER = lazy_pattern(r"-\w[ =][<\[]?(\w+_\w+)")
 _TAKES = lazy_pattern(r"(?<=\w)[= ]?<[^<>`\n]*>|(?<=\w)=\w+(?:\|\w+)+")
 """What an option in a heading takes: ``--color=<auto|never>``."""
@@ -150,9 +152,9 @@ class Walk:
             is_bullet = block.kind == "item" and begin == block.body
             is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
             is_set = is_set and is_bold and is_term
-            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term, is_set=is_set)
-            if self.is_strict and is_term and (flag := flag_of(match[0])):  # --color <when>
+            if self.is_strict and (is_term or _ROW.match(match[0])) and (flag := flag_of(match[0])):  # --color <when>
                 self.item, self.carried = Item("P", flag.text, match.start() + flag.start), []
+            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term, is_set=is_set)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a code block. In a command's help, the lines below a flag are about that flag."""
