@@ -16,6 +16,7 @@ from nornweave.disagree.drift.agreements import MORE, calls_default, option_of, 
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
+from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.configuration import settings_of_block
 from nornweave.disagree.facts.documentation.blocks import INNERMOST, DocumentedBlock, blocks_of, read_table
 from nornweave.disagree.facts.documentation.tokens import Token, surface_of, tokens_of
@@ -235,8 +236,9 @@ def states_of(
                 places[read.name].append(line)
         for (_, name), (written, line) in entries.items():
             of = [one for one in compared.get((file.path, name), ()) if _is_nearest(one.other, line, places[name])]
-            if (own := [one for one in of if _may_own(written, one.code)]) or len({one.outcome for one in of}) > 1:
-                of = own  # without its owner a word that code gives several values says nothing
+            own = [one for one in of if _may_own(written, one.code)]
+            if own or any(one.outcome is not FactComparison.AGREE for one in of):
+                of = own  # another value of a mere word is no difference
             said = [one for one in read_on.get((file.path, name), ()) if _is_nearest(one, line, places[name])]
             # What a page says besides is no default where it names another.
             is_unread = any(calls_default(one.fact) for one in said) and not any(
