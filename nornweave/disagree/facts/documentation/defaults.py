@@ -49,9 +49,9 @@ _IS_DEFAULT = frozenset((":default", "-default", "–default", "—default"))
 _FOOTNOTE = lazy_pattern(r"\*(?!\*)")
 STATES_DEFAULT = lazy_pattern(r"\b(?:by default|default is|defaults? to)\b", re.IGNORECASE)
 _DEFAULT = lazy_pattern(r"default(?:s|ed|ing)?$", re.IGNORECASE)
-_CHOICE = r"[*\"'`]{0,3}[A-Za-z][\w-]*[*\"'`]{0,3}(?: \((?:the )?default\))?"
+_CHOICE = r"[*\"'`]{0,3}[A-Za-z][\w-]*+[*\"'`]{0,3}(?: \((?:the )?default\))?"
 _CHOICES = lazy_pattern(
-    r"(?:(?P<offers>\b(?:values?|choices|one of|can be)\b[^.;()\n]{0,40}?[: \n]\s*|\()|\b)"
+    r"(?:(?P<offers>\b(?:values?|choices|one of|can be)\b[^.;()\n]{0,40}?[: \n]\s*|\()|(?<![\w-]))"
     rf"(?P<all>{_CHOICE}(?:(?:,\s+(?:or\s+)?|\s*[|/]\s*|\s+or\s+){_CHOICE})+)"
 )
 _CHOSEN = lazy_pattern(r"\b(?P<word>[A-Za-z][\w-]*)[\"'`]? \((?:the )?default\)")
