@@ -42,6 +42,8 @@ FEW_WORDS = 2
 """With less than these a question says nothing by itself: "and in production?"."""
 SHORT = 5
 """With less than these a question may only replace the subject, and a pronoun stands for something named before."""
+LONG = 8
+"""With less than these, *they* of nothing in the question, and *and if*, stand for what was named before."""
 COMPLETE = 4
 """Words from which a question to somebody is one by itself, whatever it says: "when are you open"."""
 
@@ -50,6 +52,12 @@ _WORD = re.compile(r"(?:(?<![\w-])--?(?=[^\W\d]))?[\w$]+(?:[-.'’][\w$]+)*")
 _OTHER_SUBJECT = re.compile(
     r"\A\W*(?:(?:and|or|but|so|ok|okay)\b\W*)?(?:what|how)\s+about\b|\A\W*(?:and|or|but)\b", re.IGNORECASE
 )
+_GOES_ON = re.compile(
+    r"\A\W*(?:and|but|or)\s+(?:if|when|while|unless)\b"
+    r"|\A(?!.*\b(?!(?:always|does|this)\b)[^\W\d_]{2,}[^\W\d_su]s\b[^.?!]*\b(?:they|them)\b).*\b(?:they|them)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A case of what was asked before, or a plural without the word that it stands for."""
 _ADDS = re.compile(
     r"(?:in|on|at|for|with(?:out)?|by|from|to|during|before|after|since|until|if|is|are|does|do|did|can"
     r"|wh(?:en|ere|y|at|o|ich)|how)\Z",
@@ -325,7 +333,8 @@ def leans(question: str, earlier: str = "") -> bool:
         names_nothing = earlier != "" and not _names(earlier)
         may_be_product = _DEFAULT.search(earlier) or (names_nothing and (is_task or _YES_OR_NO.match(question)))
         is_of_product = is_it and is_own and may_be_product and not _OF_A_VALUE.search(question)
-        return len(said) < SHORT and not (is_of_product and not _DONE.search(question))
+        most = LONG if _GOES_ON.search(question) else SHORT
+        return len(said) < most and not (is_of_product and not _DONE.search(question))
     is_asked_whole = len(words) >= COMPLETE and (_SPEAKER.search(question) or _THERE.match(question))
     is_complete = is_asked_whole or any(map(is_identifier, said)) or bool(_names(question))
     says_little = len(said) < FEW_WORDS or any(all(map(of.match, said)) for of in (_OF_A_VALUE, _COUNTS))

@@ -21,7 +21,9 @@ EARLIER = "How much is a tyre change on the Heron X?"
     ("who else may order one?", EARLIER), ("must I sign anything else?", EARLIER),
     ("what does a higher one cost?", EARLIER), ("can people still order one by hand?", EARLIER),
     ("how do I return one?", EARLIER), ("which ones are cheaper?", EARLIER), ("do smaller ones last as long?", EARLIER),
-    ("who maintains them?", EARLIER), ("is there a cheaper one, the same one?", EARLIER),
+    ("who maintains them?", EARLIER),
+    ("how long do they lie there before they are thrown away again?", EARLIER),
+    ("and if the dry ice only lasts for a short moment?", EARLIER), ("is there a cheaper one, the same one?", EARLIER),
 ])  # fmt: skip
 def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str) -> None:
     assert leans(question)
@@ -36,7 +38,7 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
     "which glaze do painters of small pots choose for blue and red instead?",
     "are pots fired one by one in the oven?", "which kiln has only one shelf", "can one oven fire two shelves",
     "which one of the kilns is electric?",
-    "how many kilns are fired at once?",
+    "how many kilns are fired at once?", "how do I dry pots in the sun and glaze them without a second firing?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
 def test_what_stands_alone_is_asked_alone(question: str) -> None:

@@ -136,6 +136,7 @@ PRESENT = [
     "1234567",
     "how to undo the last migration",
     "what is still missing",
+    "which is the oldest glaze that potters can still use in a new kiln",
     "what is changed by set fallback",
     "why was my request refused",
     "who starts the worker",

@@ -132,7 +132,8 @@ _ASKS = re.compile(
     | {_NOT_NOW}\b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
     | {_NOT_NOW}\b(?:changes|commits|happened|added|removed)\ by\b
     | \blast\ (?:changed|modified|touched|updated|edited)\b | ^(?:the\ )?history\ of\b
-    | \b(?:is|are|do|does)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use|depend)
+    | (?<!which\ )(?<!what\ )(?<!who\ )\b(?:is|are|do|does)\ .{{0,80}}\bstill
+      \ (?:used|there|needed|supported|in\ use|exist|have|read|support|use|depend)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
