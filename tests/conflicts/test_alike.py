@@ -74,11 +74,11 @@ def test_numbers_are_compared_if_they_count_one_thing(
 @pytest.mark.parametrize(
     ("said", "count"),
     [
-        ("as of today dripping oars are hung up in the rack beside the hose", 1),
-        ("maybe dripping oars are hung up in the rack beside the hose from now on", 0),
-        ("just for today dripping oars are hung up in the rack beside the hose instead", 0),
-        ("dripping oars are hung up in the rack beside the hose instead tomorrow", 0),
-        ("dripping oars were hung up in the rack beside the hose until now", 0),
+        ("as of today dripping oars are hung up in the rack to dry", 1),
+        ("maybe dripping oars are hung up in the rack to dry from now on", 0),
+        ("just for today dripping oars are hung up in the rack to dry instead", 0),
+        ("dripping oars are hung up in the rack to dry instead tomorrow", 0),
+        ("dripping oars were hung up in the rack to dry until now", 0),
     ],
 )
 def test_who_announces_a_change_says_something_else_than_a_page_in_any_words(
