@@ -58,13 +58,20 @@ def test_what_was_compared_by_time_keeps_its_order(question: str) -> None:
 
 @pytest.mark.parametrize("domain", ["conversations", "research"])
 def test_items_of_other_domains_keep_their_places(domain: str) -> None:
-    items = [scored("leader", "Table;", 0.25), scored("kept", ANSWER, 0.24, domain), scored("answer", ANSWER, 0.23)]
+    answer = scored("answer", ANSWER, 0.23, "documentation")
+    items = [scored("leader", "Table;", 0.25), scored("kept", ANSWER, 0.24, domain), answer]
     assert ids(order(items, QUESTION)) == ["answer", "kept", "leader"]
+
+
+def test_items_of_one_domain_keep_their_order() -> None:
+    items = [scored("leader", "Table;", 0.25), scored("behind", ANSWER, 0.24)]
+    page = scored("page", ANSWER, 0.23, "documentation")
+    assert ids(order([*items, page], QUESTION)) == ["page", "leader", "behind"]
 
 
 def test_only_the_first_places_change() -> None:
     items = [scored(f"c{place:02}", "export default Table;", 0.4 - place / 100) for place in range(PLACES)]
-    assert ids(order([*items, scored("answer", ANSWER, 0.25)], QUESTION))[PLACES] == "answer"
+    assert ids(order([*items, scored("answer", ANSWER, 0.25, "documentation")], QUESTION))[PLACES] == "answer"
 
 
 def test_words_side_by_side_count_beside_words() -> None:

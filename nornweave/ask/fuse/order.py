@@ -32,7 +32,7 @@ ORDERED = frozenset({Domain.CODE.value, Domain.DOCUMENTATION.value})
 """The domains whose passages change places; questions with known places were about these."""
 READ_CHARACTERS, LONG = 4_000, 150
 """What is read of a passage, more than a passage of ours has; and the characters from which it is not a mere line."""
-_sequence, _distinct = lru_cache(2_048)(sequence), lru_cache(2_048)(distinct_terms)
+_sequence, _distinct = lru_cache(256)(sequence), lru_cache(256)(distinct_terms)
 _TYPES = frozenset({"class", "enum", "interface", "protocol", "record", "struct", "trait", "type", "union"})
 """What the types of nodes are called that declare a type."""
 
@@ -41,7 +41,8 @@ def order(items: Sequence[FusedItem], question: str, model: Mapping[str, float] 
     """Order the first items of a ranking with calibrated scores, best first, by a model.
 
     The order stays if the question asks for the past or the newest, which was compared by time. An item that lost a
-    conflict does not pass another, and items of other domains than ``ORDERED`` keep their places.
+    conflict does not pass another, and items of other domains than ``ORDERED`` keep their places. Items of one domain
+    keep their order among themselves: the model's words cost searches in one domain more than they bring.
 
     Returns:
         Every item once; the scores by place are those of the given ranking.
@@ -50,9 +51,12 @@ def order(items: Sequence[FusedItem], question: str, model: Mapping[str, float] 
     if len(places) < 2 or asks_for_past(question) or asks_for_newest(read_query(question)):
         return tuple(items)
     values: dict[int, float] = {}
+    least: dict[str, float] = {}
     for place in places:
-        value = math.fsum(model[name] * number for name, number in features(items[place], question).items())
-        values[place] = min([value, *values.values()]) if items[place].lost else value
+        item = items[place]
+        value = math.fsum(model[name] * number for name, number in features(item, question).items())
+        value = min(value, least.get(item.domain, value))
+        values[place] = least[item.domain] = min([value, *values.values()]) if item.lost else value
     ordered = list(items)
     for place, chosen in zip(places, sorted(places, key=lambda each: -values[each]), strict=True):
         if place != chosen:
