@@ -26,6 +26,7 @@ PAGES = {
     "cache.md": "# Cache\n\nEvery entry has a time to live of nine minutes.",
     "doors.md": "# Doors\n\nA door has a code. After an exchange it has another.",
     "time.md": "# Clock\n\nThe time is live.",
+    "lamps.md": "# Lamps\n\nThe lamp beside the gate has a color for each neighbour.",
 }
 # An issue and a pull request whose comments say their number nowhere.
 THREADS = [
@@ -67,6 +68,8 @@ def docs(small: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
     ("when are service level objectives told", "when are SLO told", "slos.md"),
     ("Web Content Accessibility Guidelines", "WCAG", "pages.md"),
     ("the TTL in minutes", "the Time To Live in minutes", "cache.md"),
+    ("Colours by the gate", "colors by the gate", "lamps.md"),
+    ("a neighbor of the gate", "a neighbour of the gate", "lamps.md"),
 ])  # fmt: skip
 def test_an_acronym_is_found_by_its_long_form_and_back(docs: Agent, query: str, variant: str, path: str) -> None:
     found = docs.recall(question_of(query))
@@ -144,3 +147,11 @@ def test_names_are_found_in_linear_time(piece: str) -> None:
     assert_subquadratic(
         lambda text: acronym_variants(text, lambda _: False), lambda size: piece * (size // len(piece)), 400_000
     )
+
+
+@pytest.mark.parametrize("word", ["colours", "neighbor", "color"])
+def test_a_word_that_is_held_in_another_spelling_is_known(docs: Agent, word: str) -> None:
+    signals = docs.recall(question_of(f"which {word} has the gate")).signals
+    assert signals is not None and word in signals.known
+    nowhere = docs.recall(question_of("which behaviour has the gate")).signals
+    assert nowhere is not None and "behaviour" not in nowhere.known

@@ -54,6 +54,8 @@ class _Vocabulary(NamedTuple):
     synonyms: _Phrases
     keywords: Mapping[str, Sequence[str]]
     ordinary: frozenset[str]
+    spellings: re.Pattern[str]
+    spelled: Mapping[str, str]
 
 
 @cache
@@ -63,11 +65,15 @@ def _vocabulary() -> _Vocabulary:
     # The first word of a line has the others as synonyms; words that begin no line have the others of theirs.
     synonyms = [(words[0], words[1:]) for words in lines]
     synonyms += [(word, [other for other in words if other != word]) for words in lines for word in words]
+    spelled = {text: other for pair in stored["spellings"].items() for text, other in (pair, pair[::-1])}
+    beginnings = "|".join(sorted(spelled, key=len, reverse=True))
     return _Vocabulary(
         _Phrases([(text, [other]) for pair in acronyms for text, other in (pair, pair[::-1])]),
         _Phrases(synonyms),
         stored["categories"],
         frozenset(stored["ordinary_words"]),
+        re.compile(rf"{_QUOTED}|(?<!\w)((?:{beginnings})[a-z]{{0,7}})(?!\w)", re.IGNORECASE),
+        spelled,
     )
 
 
@@ -114,12 +120,22 @@ def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANT
 
 
 def acronym_variants(text: str, is_said: Callable[[str], bool], *, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
-    """Return variants that replace one acronym by its long form or the reverse.
+    """Return variants that replace one acronym by its long form or the reverse, or British spelling by American.
 
     Both forms mean the same, so every query is searched with them if the corpus contains the other form (``is_said``).
     A name that the vocabulary lacks ("Web Content Accessibility Guidelines") is replaced by its initials.
     """
-    return _distinct(text, (*_acronyms(text, is_said), *_in_turn(text, _NAME, _initials, is_said)), limit)
+    spelled = _in_turn(text, _vocabulary().spellings, lambda match: other_spellings(match[1] or ""), is_said)
+    return _distinct(text, (*_acronyms(text, is_said), *_in_turn(text, _NAME, _initials, is_said), *spelled), limit)
+
+
+def other_spellings(word: str) -> tuple[str, ...]:
+    """Return a word in lower case as it is spelt in Britain or America, whichever it is not; empty for most words."""
+    known, text = _vocabulary(), word.lower()
+    if known.spellings.fullmatch(text) is None:
+        return ()
+    beginning = next(text[:end] for end in range(len(text), 0, -1) if text[:end] in known.spelled)
+    return (known.spelled[beginning] + text[len(beginning) :],)
 
 
 def _acronyms(text: str, is_said: Callable[[str], bool] = bool) -> Iterator[str]:

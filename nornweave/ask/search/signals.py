@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nornweave.ask.search.expand import other_spellings
 from nornweave.ask.search.history import commits_in
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
 from nornweave.ask.search.search import SearchContext, SearchOutcome
-from nornweave.core.text.analyzer import distinct_terms
+from nornweave.core.text.analyzer import analyze, distinct_terms
 from nornweave.core.text.index_fields import asked_keys, versions_in
 from nornweave.index.index import Index
 from nornweave.index.searching.vectors import products
@@ -60,6 +61,11 @@ def _known_words(query: Query, outcomes: Sequence[SearchOutcome], generation: In
             each[terms[0]] or (not word.isascii() and any(map(each.__getitem__, distinct_terms(word))))
             for each in searches
         )
+    }
+    known |= {
+        word
+        for word in query.meaning.keys() - known
+        if any(len(generation.holding(analyze(other))) for other in other_spellings(word))
     }
     names = [
         word
