@@ -62,6 +62,7 @@ MARKDOWN = [
     "# yes1\n\n% make yes2\n\n% ls yes3\n% git add .\n\nand 20\n% yes4 of these",
     "# yes1\n\n% Do not publish: no1\n% no2\n\nyes2\n% no3\n\n* yes3\n\n    % no4\n    yes4\n\n```\n% yes5\n```",
     "# yes1\n\n% no1 is told before the launch.\n",
+    "# yes1 [a-b]\n\n## NO1 yes2 [no1]\n\n## yes3 [yes4]\n",
     "# yes1 [no1-no1]\n\n% no2\n\nyes2 [no3-no3]\n------------\n\n## yes3 [1.yes4]\n\n## [yes5-a]\n\n## yes6 [yes7-b]\n\n[yes7-b]: x.md",
     "yes1\n\n<div v-if='false'>no1</div>\n<p v-show=\"false\">no2</p>\n<template v-if=true>no3</template>\n<b v-if='isFalse'>yes2</b>",
     "---\ntitle: yes1\n---\nyes2 {% include no1.html %} {{ site.no2 | default: 'no3' }}{{ yes3 }}\n\n{% for no4 in site.x %}\n- yes4\n{% endfor %}\n\n"
