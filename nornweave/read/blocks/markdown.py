@@ -57,7 +57,7 @@ _ANCHOR = re.compile(
     r"(?<=[^#\s])[ \t]+\[((?=[^\]\s]*[_-])[#_]?[a-z0-9]+(?:[_-][a-z0-9]+)*)\](?=[ \t]*$)", re.MULTILINE
 )
 """The name that a heading gives to its place: ``## Set the port [set-the-port]``."""
-_OWN_ANCHOR = re.compile(r"#+[ \t]+(?P<title>[^\n]*?)[ \t]+\[(?P<name>[a-z0-9]+)\](?=[ \t]*$)", re.MULTILINE)
+_OWN_ANCHOR = re.compile(r"(?<=[^#\s])[ \t]+\[([a-z0-9]+)\](?=[ \t]*$)", re.MULTILINE)
 """A name of one word, if the title says it: ``## Lists [list]``."""
 # Where nothing else is of MyST, a line of this kind on its own is a sentence; ``% make install`` is a command.
 _MYST = re.compile(
@@ -143,10 +143,10 @@ class _Markdown:
             hidden += [Span(*remark.span()) for remark in _REMARK.finditer(text, span.start, span.end)]
         if kind == "heading" and (anchor := _ANCHOR.search(text, span.start, span.end)):
             hidden += [Span(*anchor.span())] if self.labels.get(_label(anchor[1])) == 1 else []
-        elif kind == "heading" and (own := _OWN_ANCHOR.match(text, span.start, span.end)) and self.is_myst:
-            title = own["title"].lower()
-            is_said = own["name"] in title or own["name"] == "".join(word[0] for word in title.split())
-            hidden += [Span(own.end("title"), own.end())] if is_said else []
+        elif kind == "heading" and self.is_myst and (own := _OWN_ANCHOR.search(text, span.start, span.end)):
+            title = text[span.start : own.start()].lower().lstrip("# ")
+            is_said = own[1] in title or own[1] == "".join(word[0] for word in title.split())
+            hidden += [Span(*own.span())] if is_said else []
         return sorted(hidden, key=lambda part: part.start)
 
     def _found(self, stretch: Stretch, at: int) -> Found:
