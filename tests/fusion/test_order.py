@@ -8,7 +8,6 @@ from fusion_support import day, fused, item, response
 from nornweave.ask.fuse.order import PLACES, features, order
 from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import FusedItem, Recalled
-from nornweave.ask.search.exact import ASKS_CODE
 from nornweave.ask.search.question import Question
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.access import OPERATOR
@@ -98,33 +97,3 @@ def test_an_answer_of_one_domain_keeps_its_order(domains: tuple[str, ...]) -> No
     assert ids(made.items) == (["answer", "leader"] if len(domains) > 1 else ["leader", "answer"])
     for one in made.items:
         assert sum(one.signals.values()) == pytest.approx(one.score)
-
-
-@pytest.mark.parametrize("question", ["Which function books a table?", "Where in the code do visitors book a table?"])
-def test_code_that_is_asked_for_passes_pages_and_tests(question: str) -> None:
-    code = scored("code", "def book(table): ...", 0.2)
-    page, test = scored("page", ANSWER, 0.3, "documentation"), scored("test", "def test_book(table): ...", 0.25)
-    test = replace(test, item=replace(test.item, citation=replace(test.citation, source_path="tests/test_book.py")))
-    assert ids(order([page, test, code], question))[0] == "code"
-    assert ids(order([page, test, code], QUESTION)) == ["page", "test", "code"]
-
-
-@pytest.mark.parametrize("path, metadata", [("a.py", {"kind": "commit"}), ("tables.json", {})])
-def test_what_does_nothing_is_no_code_that_is_asked_for(path: str, metadata: dict[str, str]) -> None:
-    leader, other = scored("page", ANSWER, 0.3, "documentation"), scored("other", "book: table", 0.2, **metadata)
-    other = replace(other, item=replace(other.item, citation=replace(other.citation, source_path=path)))
-    assert ids(order([leader, other], "Where is the booking of a table implemented?")) == ["page", "other"]
-
-
-@pytest.mark.parametrize(
-    "question, expected",
-    [
-        ("Where are the names of tables defined?", True),
-        ("What class handles a booking?", True),
-        ("Where are bookings kept?", False),
-        ("Which file do I edit to add a table?", False),
-        ("What type is a table?", False),
-    ],
-)
-def test_a_question_asks_for_code_by_what_is_done(question: str, expected: bool) -> None:
-    assert (ASKS_CODE.search(question) is not None) is expected

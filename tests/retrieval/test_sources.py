@@ -92,14 +92,6 @@ def fulltext(text: str, generation: Index, within: Any = None, k: int = 10) -> R
 # Sparse
 
 
-@pytest.mark.parametrize("question", ["which function handles a source", "where in the source is it handled"])
-def test_words_that_only_ask_for_code_weigh_as_function_words(question: str, animals: Index) -> None:
-    plan = PlanSettings(function_words=0.3)
-    asked, whole = weights_of(question, animals, plan), weights_of(question, animals)
-    assert asked == pytest.approx({term: 0.3 * weight for term, weight in whole.items()})
-    assert weights_of("handled source", animals, plan) == weights_of("handled source", animals), "these are its subject"
-
-
 def idf(held_by: int, chunks: int = 3) -> float:
     return math.log(1 + (chunks - held_by + 0.5) / (held_by + 0.5))
 

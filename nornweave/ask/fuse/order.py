@@ -16,19 +16,16 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from nornweave.ask.fuse.records import FusedItem
-from nornweave.ask.search.exact import ASKS_CODE, asks_for_newest
+from nornweave.ask.search.exact import asks_for_newest
 from nornweave.ask.search.history import asks_for_past
 from nornweave.ask.search.query import read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, distinct_terms, sequence
-from nornweave.core.text.index_fields import is_aside, is_data
-from nornweave.core.types import COMMIT, RELEASE, Domain
+from nornweave.core.types import Domain
 
 MODEL: Mapping[str, float] = MappingProxyType(
     {"score": 8.753, "words": 1.231, "pairs": 2.395, "length": 1.199, "type": -0.779}
 )
 """Coefficients, as ``python -m lab.order`` printed them."""
-IMPLEMENTS = 6.0
-"""What code weighs more where code is asked for: it passes a page or a test whose score is twice as good."""
 PLACES = 10
 """Places among which the order changes."""
 ORDERED = frozenset({Domain.CODE.value, Domain.DOCUMENTATION.value})
@@ -45,8 +42,7 @@ def order(items: Sequence[FusedItem], question: str, model: Mapping[str, float] 
 
     The order stays if the question asks for the past or the newest, which was compared by time. An item that lost a
     conflict does not pass another, and items of other domains than ``ORDERED`` keep their places. Items of one domain
-    keep their order among themselves: the model's words cost searches in one domain more than they bring. But where
-    code is asked for, what implements something passes pages, tests and commits.
+    keep their order among themselves: the model's words cost searches in one domain more than they bring.
 
     Returns:
         Every item once; the scores by place are those of the given ranking.
@@ -55,14 +51,12 @@ def order(items: Sequence[FusedItem], question: str, model: Mapping[str, float] 
     if len(places) < 2 or asks_for_past(question) or asks_for_newest(read_query(question)):
         return tuple(items)
     values: dict[int, float] = {}
-    least: dict[tuple[str, bool], float] = {}
-    asks_code = ASKS_CODE.search(question) is not None
+    least: dict[str, float] = {}
     for place in places:
         item = items[place]
-        kept = item.domain, asks_code and _implements(item)
         value = math.fsum(model[name] * number for name, number in features(item, question).items())
-        value = min(value + IMPLEMENTS * kept[1], least.get(kept, math.inf))
-        values[place] = least[kept] = min([value, *values.values()]) if item.lost else value
+        value = min(value, least.get(item.domain, value))
+        values[place] = least[item.domain] = min([value, *values.values()]) if item.lost else value
     ordered = list(items)
     for place, chosen in zip(places, sorted(places, key=lambda each: -values[each]), strict=True):
         if place != chosen:
@@ -85,10 +79,3 @@ def features(item: FusedItem, question: str) -> dict[str, float]:
         "length": math.log(1 + min(len(text), LONG)),
         "type": float(not _TYPES.isdisjoint(str(item.item.metadata.get("node_type")).split("_"))),
     }
-
-
-def _implements(item: FusedItem) -> bool:
-    """Tell whether an item is code that does something: no test, no commit, no file of values."""
-    path = item.citation.source_path
-    is_past = item.item.metadata.get("kind") in {COMMIT, RELEASE}
-    return item.domain == Domain.CODE and not (is_past or is_aside(path) or is_data(path))

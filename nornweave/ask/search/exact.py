@@ -137,16 +137,6 @@ ASKS_WHERE = frozenset({"function", "method", "class", "file", "code", "implemen
 _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
 """What ends with what is done, for which the code may have another word."""
 ASKS_PLACE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
-ASKS_CODE = re.compile(
-    r"\bin the (?:\w+ )?(?:code(?:base)?|source)\b"
-    r"|\b(?:which|what) (?:source )?(?:class|file|function|method|module|package|struct|type)\s+"
-    r"(?!(?:is|was|has|does)\b)(?:\w+ly )?\w+[^\Wsu]s\b"
-    r"|\bwhere\b.*\b(?:(?:calculat|check|comput|convert|decid|declar|defin|handl|implement|pars|process|validat)ed"
-    r"|split)\b",
-    re.IGNORECASE,
-)
-"""How one asks for the code that does something, and not for a page about it: "which function parses", "where is …
-implemented"."""
 MOST_TRIED = 6
 ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently", "current"})
 """What a question says that asks for the newest release."""

@@ -19,10 +19,9 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nornweave.ask.search.exact import ASKS_CODE, ASKS_WHERE
 from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
-from nornweave.core.text.analyzer import FUNCTION_TERMS, distinct_terms, pair_key, sequence, word_pairs
+from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
 from nornweave.index.manifest import QueryMap
 from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores, Vectors, found
@@ -30,8 +29,6 @@ from nornweave.models.encoders.port import EncodedQuery
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
 _READ_FOR_PHRASE = 200
-_OF_CODE = frozenset(distinct_terms(" ".join(sorted(ASKS_WHERE | {"handled", "source"}))))
-"""The terms of a question for code that say nothing of its subject."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +49,10 @@ class RetrieverFinding:
 
 
 def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -> dict[str, float]:
-    """Return the weight of each query term: its idf, reduced for function words and for what only asks for code."""
-    shaping = FUNCTION_TERMS | _OF_CODE if ASKS_CODE.search(query.text) else FUNCTION_TERMS
-    return {term: statistics.idf[term] * (plan.function_words if term in shaping else 1.0) for term in query.terms}
+    """Return the weight of each query term: its idf, reduced for function words."""
+    return {
+        term: statistics.idf[term] * (plan.function_words if term in FUNCTION_TERMS else 1.0) for term in query.terms
+    }
 
 
 def search_dense(
