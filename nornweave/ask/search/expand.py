@@ -72,7 +72,7 @@ def _vocabulary() -> _Vocabulary:
         _Phrases(synonyms),
         stored["categories"],
         frozenset(stored["ordinary_words"]),
-        re.compile(rf"{_QUOTED}|(?<!\w)((?:{beginnings})[a-z]{{0,7}})(?!\w)", re.IGNORECASE),
+        re.compile(rf"{_QUOTED}|(?<!\w)(?P<begins>{beginnings})(?P<ends>[a-z]{{0,7}})(?!\w)", re.IGNORECASE),
         spelled,
     )
 
@@ -125,17 +125,19 @@ def acronym_variants(text: str, is_said: Callable[[str], bool], *, limit: int = 
     Both forms mean the same, so every query is searched with them if the corpus contains the other form (``is_said``).
     A name that the vocabulary lacks ("Web Content Accessibility Guidelines") is replaced by its initials.
     """
-    spelled = _in_turn(text, _vocabulary().spellings, lambda match: other_spellings(match[1] or ""), is_said)
+    spelled = _in_turn(text, _vocabulary().spellings, _other_spelling, is_said)
     return _distinct(text, (*_acronyms(text, is_said), *_in_turn(text, _NAME, _initials, is_said), *spelled), limit)
 
 
-def other_spellings(word: str) -> tuple[str, ...]:
+def other_spellings(word: str) -> Sequence[str]:
     """Return a word in lower case as it is spelt in Britain or America, whichever it is not; empty for most words."""
-    known, text = _vocabulary(), word.lower()
-    if known.spellings.fullmatch(text) is None:
-        return ()
-    beginning = next(text[:end] for end in range(len(text), 0, -1) if text[:end] in known.spelled)
-    return (known.spelled[beginning] + text[len(beginning) :],)
+    match = _vocabulary().spellings.fullmatch(word)
+    return _other_spelling(match) if match else ()
+
+
+def _other_spelling(match: re.Match[str]) -> Sequence[str]:
+    begins = (match["begins"] or "").lower()
+    return (_vocabulary().spelled[begins] + match["ends"].lower(),) if begins else ()
 
 
 def _acronyms(text: str, is_said: Callable[[str], bool] = bool) -> Iterator[str]:
