@@ -39,14 +39,19 @@ class TooSlowError(Exception):
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    """Import all modules of ``nornweave`` and ``api``. Return the patterns that they hold, by module and name."""
-    found: dict[str, re.Pattern[str]] = {}
+    """Import all modules of ``nornweave`` and ``api``. Return the patterns that they hold, each once, by place.
+
+    A place is a module and a name; the patterns of a table are counted.
+    """
+    found: dict[tuple[str, int], tuple[str, re.Pattern[str]]] = {}
     for package in (nornweave, api):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
-                held = vars(importlib.import_module(module.name))
-                found |= {f"{module.name}.{name}": each for name, value in held.items() for each in _held(value)}
-    return found
+                for name, value in vars(importlib.import_module(module.name)).items():
+                    for count, each in enumerate(_held(value)):
+                        place = f"{module.name}.{name}{f'[{count}]' if count else ''}"
+                        found.setdefault((each.pattern, each.flags), (place, each))
+    return dict(found.values())
 
 
 def _held(value: object) -> Iterator[re.Pattern[str]]:
@@ -63,12 +68,8 @@ def too_slow(pattern: re.Pattern[str], seed: int, tries: int) -> str | None:
     tree = parser.parse(pattern.pattern, pattern.flags)
     for _ in range(tries):
         text = _near(tree, chance, 0)
-        for tried in (
-            f"{text * (LONGEST // max(1, len(text)))}\0",
-            f"{text[:-1]}\0",
-            f"{text}\n" * 40,
-            text[: len(text) * 2 // 3],
-        ):
+        often = LONGEST // max(1, len(text))
+        for tried in (f"{text * often}\0", f"{text[:-1]}\0", f"{text}\n" * often, text[: len(text) * 2 // 3]):
             if not _ends(pattern, tried[:LONGEST]):
                 return tried[:LONGEST]
     return None
@@ -114,12 +115,9 @@ def _of_class(members: Sequence[tuple[Any, Any]], chance: random.Random) -> str:
         else _OF_CATEGORY.get(value, "")
         for code, value in members
     )  # fmt: skip
-    is_negated = members[0][0] is codes.NEGATE
-    return (
-        chance.choice([each for each in _ANY if each not in held] or ["~"])
-        if is_negated
-        else chance.choice(held or "~")
-    )
+    if members[0][0] is codes.NEGATE:
+        held = "".join(each for each in _ANY if each not in held)
+    return chance.choice(held or "~")
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

@@ -31,7 +31,7 @@ TEXT_CUTS = (PARAGRAPH, re.compile(r"\n[ \t]*(?://[/!]?|\*|#+|--)[ \t]*(?=\n)"),
 
 _MARK = r"(?://+|--|/?\*+|dnl\b|[#;%!\"])"
 _RULE = r"[-=#*~_+/]{3,}"
-_RULED = rf"[ \t]*{_MARK}?[ \t]*{_RULE}[^\w\n]*"
+_RULED = rf"[ \t]*+(?>{_MARK})?[ \t]*+{_RULE}+[^\w\n]*+"
 _BANNER = (
     rf"[ \t]*{_MARK}[ \t]*(?!-\*-){_RULE}[ \t]*(?P<banner>\w[^\n]{{1,78}}?)[ \t]*{_RULE}[^\w\n]*$"
     rf"|{_RULED}\n[ \t]*{_MARK}[ \t]*(?P<boxed>\w[^\n]{{1,78}}?)[^\w\n)\]?!]*\n{_RULED}$"
@@ -49,7 +49,7 @@ _LINES = {
         r"|\{\{-?[ \t]*define[ \t]+\"(?P<template>[^\"\n]+)\""
         r"|(?P<indent>[ \t]*)(?:(?i:(?:export[ \t]+)?(?:function|macro|sub))[ \t(]+(?P<function>[\w:.-]+)"
         r"|(?!#\s|(?i:if|for|foreach|while|else|elseif|elif|switch|do|try|catch|finally|return|case|with|begin|process)\b)"
-        r"(?P<block>[\w.@$*/~\"'#-][^{}\n]{0,200}?)[ \t]*=?[ \t]*@?\{[ \t]*(?:(?:#|//).*)?$)"
+        r"(?P<block>[\w.@$*/~\"'#-][^{}\n]{0,200}?)[ \t]*+(?:=[ \t]*+)?@?\{[ \t]*(?:(?:#|//).*)?$)"
     ),
 }
 _PATTERNS = {kind: re.compile(f"^(?:{_BANNER}|{line})", re.MULTILINE) for kind, line in _LINES.items()}
